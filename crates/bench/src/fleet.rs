@@ -54,6 +54,8 @@ pub struct Config {
     pub ground: SocketAddr,
     /// The built page.
     pub web_dir: Option<PathBuf>,
+    /// Who may use the console.
+    pub protection: wingbeat_ground::Protection,
     /// Press *Setup* and *Start* without waiting for an operator.
     pub auto: bool,
     /// End when the flight ends.
@@ -77,7 +79,7 @@ pub enum Ended {
 /// # Errors
 /// A port that is taken, a scenario that cannot be flown: one message, and nothing flies.
 pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended> {
-    let Config { scenario, seed, speed, ground, web_dir, auto, headless } = config;
+    let Config { scenario, seed, speed, ground, web_dir, protection, auto, headless } = config;
     scenario.check()?;
     scenario.check_real_time()?;
     let clock = Clock::start(speed)?;
@@ -90,6 +92,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         tiles: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
+        protection,
     })
     .await?;
     println!("PC Companion: http://{}", ground.address());

@@ -14,7 +14,9 @@
 #![allow(clippy::disallowed_methods, reason = "the ground service runs in real time")]
 #![forbid(unsafe_code)]
 
+mod access;
 mod base_station;
+pub mod certificate;
 mod client;
 mod deliver;
 mod delta;
@@ -49,13 +51,15 @@ use wingbeat_radio::{Radio, UdpBroadcast};
 use wingbeat_server::Large;
 use wingbeat_wire::Role;
 
+pub use access::users;
+pub use access::{NoAccess, PageCertificate, Protection, SESSION};
 pub use client::NoClient;
 pub use desk::ConsoleConfig;
 pub use http::openapi;
 pub use links::{Reach, run_link_test};
 pub use push::{Receipt, push_keys};
 pub use refused::Refused;
-pub use wingbeat_server::{Hosts, NameError};
+pub use wingbeat_server::{Hosts, NameError, machine_names};
 
 /// Aircraft that one service follows.
 pub const MAX_AIRCRAFT: usize = 512;
@@ -94,6 +98,8 @@ pub struct Config {
     pub hosts: Hosts,
     /// The console's keys; without them it commands aircraft without keys only.
     pub console: Option<ConsoleConfig>,
+    /// Who may use it.
+    pub protection: Protection,
 }
 
 /// Why the service cannot start.
@@ -121,6 +127,9 @@ pub enum StartError {
         /// The system's message.
         source: io::Error,
     },
+    /// The users, the log of what is done, or the certificate.
+    #[error("ground service: {0}")]
+    Access(#[from] NoAccess),
     /// A base station without a radio.
     #[error("base station: found no radio, expected one: corrections are broadcast")]
     NoRadio,
@@ -184,14 +193,26 @@ impl Ground {
             TcpListener::bind(bind).await.map_err(|source| StartError::Bind { address: bind, source })?;
         let address = listener.local_addr().map_err(|source| StartError::Bind { address: bind, source })?;
 
+        let access = access::Access::new(&config.protection, address.port())?;
+        let tls = config.protection.tls.as_ref().map(|page| {
+            wingbeat_server::Acceptor::of_page(&page.certificate, &page.key).map_err(NoAccess::from)
+        });
+        let tls = tls.transpose()?;
+
         let (requests, request_queue) = mpsc::channel(QUEUE);
         let (messages, message_queue) = mpsc::channel(QUEUE);
         let now = Instant::now();
         let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
         let desk = config.console.map(|console| Arc::new(desk::Desk::new(console, radio.is_some())));
         let has_map = config.tiles.is_some();
-        let service =
-            service::Service::new(requests, clients.clone(), desk.clone(), config.web_dir, config.tiles);
+        let service = service::Service::new(
+            requests,
+            clients.clone(),
+            desk.clone(),
+            config.web_dir,
+            config.tiles,
+            access,
+        );
         let (stop, stopped) = watch::channel(false);
         let port = address.port();
 
@@ -229,6 +250,7 @@ impl Ground {
                 simultaneous: MISSION_FILES_MAX,
             }),
             hosts: config.hosts,
+            tls,
             ..Default::default()
         };
         let server = tokio::spawn(wingbeat_server::serve(listener, router, limits, stopped, || {}));
@@ -269,7 +291,7 @@ impl Handle {
     ///
     /// The request is wrong, or the command cannot be done now.
     pub async fn command(&self, request: FleetCommandRequest) -> Result<FleetCommandReply, Refused> {
-        Ok(self.service.admit(request).await?.reply)
+        Ok(self.service.admit(request, String::new()).await?.reply)
     }
 
     /// Stops following, delivering and serving; returns when the port is free.
@@ -280,6 +302,7 @@ impl Handle {
             self.server.abort();
             let _ = (&mut self.server).await;
         }
+        self.service.access().audit.flush().await;
     }
 }
 

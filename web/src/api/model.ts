@@ -6,10 +6,13 @@ import type { components } from './types';
 
 type Schemas = components['schemas'];
 
+export type Access = Schemas['Access'];
 export type Actions = Schemas['Actions'];
 export type AircraftChange = Schemas['AircraftChange'];
 export type AircraftStatus = Schemas['AircraftStatus'];
 export type ApiError = Schemas['ApiError'];
+export type AuditEntry = Schemas['AuditEntry'];
+export type AuditLog = Schemas['AuditLog'];
 export type Avoidance = Schemas['Avoidance'];
 export type BaseStation = Schemas['BaseStation'];
 export type Command = Schemas['Command'];
@@ -44,6 +47,7 @@ export type FleetMissionUpload = Schemas['FleetMissionUpload'];
 export type PlanDraft = Schemas['PlanDraft'];
 export type PlanPreview = Schemas['PlanPreview'];
 export type ReadMission = Schemas['ReadMission'];
+export type UserRole = Schemas['UserRole'];
 export type SwarmPlan = Schemas['SwarmPlan'];
 export type Severity = Schemas['Severity'];
 export type StateId = Schemas['StateId'];

@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was done through this service, by whom: the last 500 entries at most. */
+        get: operations["audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet": {
         parameters: {
             query?: never;
@@ -226,6 +243,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether users sign in here, and who asks. */
+        get: operations["session"];
+        put?: never;
+        /**
+         * Signs in. The session is a cookie that scripts do not read and other sites do not send; it ends after its time, by
+         *     signing out, when the service is started anew, and when the user is taken out or has another password.
+         * @description An address has 5 attempts at once and one more every 10 s, a name 10 and one more every 6 s.
+         */
+        post: operations["sign_in"];
+        /** Signs out: the session has ended, whatever has its cookie. */
+        delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The users, and how many sessions each has. */
+        get: operations["users"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Ends every session of a user: that user signs in again, or not, where the users' file has been changed. */
+        delete: operations["end_sessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -243,6 +317,14 @@ export interface components {
             leaves?: string | null;
             /** @description Nothing was received from it for the time to live; ends when a datagram is received again. */
             silent: boolean;
+        };
+        /** @description Whether the service knows users, and who asks. */
+        Access: {
+            /** @description Why there is none, where a session was shown: it ended, or is not known. */
+            ended?: string | null;
+            /** @description Whether users sign in. Without, whatever reaches the service commands. */
+            login: boolean;
+            user?: components["schemas"]["SignedIn"] | null;
         };
         /** @description Which buttons work, and why not where they do not. */
         Actions: {
@@ -322,6 +404,53 @@ export interface components {
             code: string;
             /** @description One sentence for the operator: what, where, found, expected. */
             message: string;
+        };
+        /** @description One thing that was done, or refused. */
+        AuditEntry: {
+            /** @description What was done: `command`, `mission`, `sign_in`, and so on. */
+            action: string;
+            /** @description The address that it came from. */
+            address: string;
+            /** @description The command's id; empty for everything else. */
+            id?: string;
+            /**
+             * Format: int64
+             * @description Counts up over restarts of the service.
+             */
+            number: number;
+            /** @description Why it was refused; empty where it was not. */
+            refused?: string;
+            role?: components["schemas"]["UserRole"] | null;
+            /**
+             * Format: int32
+             * @description The HTTP status that it was answered with.
+             */
+            status: number;
+            /** @description UTC, as in RFC 3339, to the millisecond. */
+            time: string;
+            /** @description Ids of the aircraft that it was for; empty are all, or none. */
+            to?: string[];
+            /** @description Who; empty where none had signed in. */
+            user: string;
+            /** @description More of it: the command's name, the mission's hash. */
+            what: string;
+        };
+        /** @description What was done through the ground service. */
+        AuditLog: {
+            /** @description Oldest first. */
+            entries: components["schemas"]["AuditEntry"][];
+            /** @description Whether it is kept in a file; else it ends with the service. */
+            kept: boolean;
+            /**
+             * Format: int64
+             * @description Entries that did not reach the file, since the service started. Their numbers are missing there.
+             */
+            lost: number;
+            /**
+             * Format: int64
+             * @description Refused requests of the kind that a stranger can send without end, of which the log has no entry.
+             */
+            suppressed: number;
         };
         /** @description What an autopilot reports of itself. */
         Autopilot: {
@@ -538,6 +667,8 @@ export interface components {
         };
         /** @description A command for many and what became of it. */
         FleetCommand: {
+            /** @description The user that gave it; empty where the service has no users. */
+            by?: string;
             /** @description The command. */
             command: components["schemas"]["Command"];
             /** @description The command's id. */
@@ -1330,6 +1461,25 @@ export interface components {
          * @enum {string}
          */
         Severity: "info" | "warning" | "error";
+        /** @description POST body: a user signs in. */
+        SignIn: {
+            /** @description The user's name. */
+            name: string;
+            /** @description The password. */
+            password: string;
+        };
+        /** @description A user with a session. */
+        SignedIn: {
+            /**
+             * Format: int64
+             * @description Until the session ends, milliseconds.
+             */
+            ends_in_ms: number;
+            /** @description The user's name. */
+            name: string;
+            /** @description What the user may do. */
+            role: components["schemas"]["UserRole"];
+        };
         /**
          * @description The states of all protocols, by the names that their papers give them. One that a checker does not know does not
          *     compile.
@@ -1392,6 +1542,28 @@ export interface components {
             /** @description Who flies there, 16 hexadecimal digits. */
             vehicle: string;
         };
+        /** @description One user. */
+        User: {
+            /** @description The name. */
+            name: string;
+            /** @description What the user may do. */
+            role: components["schemas"]["UserRole"];
+            /**
+             * Format: int32
+             * @description Sessions that have not ended.
+             */
+            sessions: number;
+        };
+        /**
+         * @description What a user of the ground service may do. Each may do what those before it may.
+         * @enum {string}
+         */
+        UserRole: "observer" | "operator" | "administrator";
+        /** @description The users of a ground service. */
+        Users: {
+            /** @description By name. */
+            users: components["schemas"]["User"][];
+        };
         /**
          * @description How far a command has come at one aircraft.
          * @enum {string}
@@ -1419,6 +1591,47 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    audit: {
+        parameters: {
+            query?: {
+                /** @description Entries after the one with this number; all that are shown without it. */
+                after?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditLog"];
+                };
+            };
+            /** @description No number */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The user is no operator */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
     fleet: {
         parameters: {
             query?: never;
@@ -2028,6 +2241,181 @@ export interface operations {
             };
             /** @description The service is ending */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who asks, or why that is not known */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Access"];
+                };
+            };
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description A session has begun */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Access"];
+                };
+            };
+            /** @description No user has this name and this password */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description This service has no users */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description Too many attempts; `retry-after` states when */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description Too many passwords are compared now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description There is no session any more */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    users: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The users */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Users"];
+                };
+            };
+            /** @description The user is no administrator */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    end_sessions: {
+        parameters: {
+            query: {
+                /** @description The name. */
+                user: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user has no session any more */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No name */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The user who asks is no administrator */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such user */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

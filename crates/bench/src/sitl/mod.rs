@@ -345,6 +345,7 @@ async fn in_the_air(
         tiles: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
+        protection: Default::default(),
     })
     .await?;
     fleet.upload_mission(ground.address()).await?;
