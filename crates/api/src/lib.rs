@@ -36,8 +36,8 @@ pub use links::{
 pub use measurements::Measurements;
 pub use mission::{MissionEnd, MissionItem, MissionUpload};
 pub use planning::{
-    MissionExport, MissionExportFile, MissionFormat, PlanDraft, PlanFormation, PlanPreview, PlanProblem,
-    PlannedFlight,
+    FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFormat,
+    PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight,
 };
 
 pub use wingbeat_wire::{Command, Phase, StateId, VehicleId};
@@ -101,6 +101,11 @@ pub mod paths {
     /// Ground: writes a mission file (POST [`MissionExport`](crate::MissionExport), answered by
     /// [`MissionExportFile`](crate::MissionExportFile)).
     pub const MISSION_EXPORT: &str = "/api/v1/mission-files/export";
+    /// Ground: a plan as a file that the bench flies (POST [`PlanFile`](crate::PlanFile), answered by
+    /// [`MissionExportFile`](crate::MissionExportFile)).
+    pub const PLAN_FILE: &str = "/api/v1/plan/file";
+    /// Ground: the formations with their places ([`FormationPictures`](crate::FormationPictures)).
+    pub const FORMATIONS: &str = "/api/v1/plan/formations";
     /// Ground: who asks (GET, [`Access`](crate::Access)); signing in (POST [`SignIn`](crate::SignIn), answered by
     /// [`Access`](crate::Access)) and out (DELETE).
     pub const SESSION: &str = "/api/v1/session";

@@ -20,8 +20,9 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
     ApiError, FleetAircraft, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLinkTest,
-    FleetLinks, FleetLogLine, FleetMissionUpload, FleetPicture, FleetUpdate, LinkTestRequest, MissionExport,
-    MissionExportFile, MissionFile, MissionFileContent, MissionSummary, PlanDraft, PlanPreview, paths,
+    FleetLinks, FleetLogLine, FleetMissionUpload, FleetPicture, FleetUpdate, FormationPictures,
+    LinkTestRequest, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionSummary,
+    PlanDraft, PlanFile, PlanPreview, paths,
 };
 use wingbeat_server::Connection;
 
@@ -30,6 +31,7 @@ use crate::client;
 use crate::mission_file;
 use crate::owner::{Push, Subscription};
 use crate::page;
+use crate::plan_file;
 use crate::planning;
 use crate::refused::Refused;
 use crate::service::Service;
@@ -71,6 +73,8 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(link_test_file))
         .routes(routes!(mission_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_export).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
+        .routes(routes!(formations))
+        .routes(routes!(plan_as_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(plan_preview).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
 }
 
@@ -406,6 +410,44 @@ async fn mission_export(
     Body(request): Body<MissionExport>,
 ) -> Result<Json<MissionExportFile>, Refused> {
     let written = reading(&service, move || mission_file::export(&request)).await?;
+    written.map(Json).map_err(Refused::bad_request)
+}
+
+/// So many aircraft, so far apart.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct OfFormations {
+    /// 1 to 128.
+    aircraft: u8,
+    /// Distance between slots, metres.
+    distance_m: f64,
+}
+
+/// The formations that a plan can name, each with its places, to be drawn.
+#[utoipa::path(get, path = paths::FORMATIONS, tag = "fleet", params(OfFormations), responses(
+    (status = 200, description = "The formations", body = FormationPictures),
+    (status = 400, description = "No number of aircraft, or no distance", body = ApiError),
+))]
+async fn formations(
+    query: Result<Query<OfFormations>, QueryRejection>,
+) -> Result<Json<FormationPictures>, Refused> {
+    let Query(asked) = query.map_err(|rejection| Refused::bad_request(rejection.body_text()))?;
+    let pictures = plan_file::formations(usize::from(asked.aircraft), asked.distance_m);
+    pictures.map(Json).map_err(Refused::bad_request)
+}
+
+/// Writes a plan as a file that `wingbeat bench run` flies, its missions included; nothing is sent to aircraft.
+#[utoipa::path(post, path = paths::PLAN_FILE, tag = "fleet", request_body = PlanFile, responses(
+    (status = 200, description = "The file", body = MissionExportFile),
+    (status = 400, description = "A plan that cannot be flown", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+))]
+async fn plan_as_file(
+    State(service): State<Service>,
+    Body(plan): Body<PlanFile>,
+) -> Result<Json<MissionExportFile>, Refused> {
+    let written = reading(&service, move || plan_file::write(&plan)).await?;
     written.map(Json).map_err(Refused::bad_request)
 }
 

@@ -30,6 +30,7 @@ mod links;
 pub mod mission_file;
 mod owner;
 mod page;
+mod plan_file;
 mod planning;
 mod push;
 mod refused;
@@ -245,7 +246,7 @@ impl Ground {
             answer_within: ANSWER_LIMIT,
             body_bytes: http::MAX_BODY_BYTES,
             large: Some(Large {
-                paths: &[paths::MISSION_FILES, paths::MISSION_EXPORT, paths::PLAN_PREVIEW],
+                paths: &[paths::MISSION_FILES, paths::MISSION_EXPORT, paths::PLAN_PREVIEW, paths::PLAN_FILE],
                 bytes: mission_file::MAX_BODY_BYTES,
                 simultaneous: MISSION_FILES_MAX,
             }),

@@ -154,6 +154,8 @@ fn routes() -> Vec<(Method, String, Option<Value>, Option<UserRole>)> {
             Some(json!({ "format": "plan", "missions": [mission.clone()] })),
             Some(Observer),
         ),
+        get(&format!("{}?aircraft=5&distance_m=50", paths::FORMATIONS), Some(Observer)),
+        (Method::POST, paths::PLAN_FILE.to_owned(), Some(json!({})), Some(Observer)),
         (Method::POST, paths::PLAN_PREVIEW.to_owned(), Some(json!({ "flights": [] })), Some(Observer)),
         (
             Method::POST,

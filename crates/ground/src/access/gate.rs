@@ -24,13 +24,16 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_LINKS
         | paths::FLEET_LINK_TEST
         | paths::FLEET_LINK_TEST_FILE
+        | paths::FORMATIONS
         | paths::MAP
             if reads =>
         {
             Some(UserRole::Observer)
         }
         // Nothing is sent: a file is read, a plan compared, a file written for the browser.
-        paths::MISSION_FILES | paths::MISSION_EXPORT | paths::PLAN_PREVIEW if *method == Method::POST => {
+        paths::MISSION_FILES | paths::MISSION_EXPORT | paths::PLAN_FILE | paths::PLAN_PREVIEW
+            if *method == Method::POST =>
+        {
             Some(UserRole::Observer)
         }
         paths::AUDIT if reads => Some(UserRole::Operator),
@@ -48,7 +51,8 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
 fn is_noted(method: &Method, path: &str) -> bool {
     let reads = *method == Method::GET || *method == Method::HEAD;
     let is_api = path.starts_with("/api/");
-    let sends_nothing = matches!(path, paths::MISSION_FILES | paths::MISSION_EXPORT | paths::PLAN_PREVIEW);
+    let sends_nothing =
+        matches!(path, paths::MISSION_FILES | paths::MISSION_EXPORT | paths::PLAN_FILE | paths::PLAN_PREVIEW);
     is_api && !reads && !sends_nothing
 }
 
@@ -186,6 +190,8 @@ mod tests {
         ("POST", paths::MISSION_FILES, Some(Observer)),
         ("POST", paths::MISSION_EXPORT, Some(Observer)),
         ("POST", paths::PLAN_PREVIEW, Some(Observer)),
+        ("POST", paths::PLAN_FILE, Some(Observer)),
+        ("GET", paths::FORMATIONS, Some(Observer)),
         ("GET", paths::SESSION, None),
         ("POST", paths::SESSION, None),
         ("DELETE", paths::SESSION, None),
