@@ -226,6 +226,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/plan/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Writes a plan as a file that `wingbeat bench run` flies, its missions included; nothing is sent to aircraft. */
+        post: operations["plan_as_file"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plan/formations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The formations that a plan can name, each with its places, to be drawn. */
+        get: operations["formations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/plan/preview": {
         parameters: {
             query?: never;
@@ -855,6 +889,35 @@ export interface components {
              */
             written: number;
         };
+        /** @description A formation, to be drawn. */
+        FormationPicture: {
+            /** @description What it looks like, in words. */
+            appearance: string;
+            /** @description The slot that leads. */
+            leads: number;
+            /** @description Its name. */
+            name: string;
+            /** @description Its places, seen from the one that leads, by slot from 0. */
+            places: components["schemas"]["FormationPlace"][];
+        };
+        /** @description The formations that a plan can name. */
+        FormationPictures: {
+            /** @description In the order in which they are listed. */
+            formations: components["schemas"]["FormationPicture"][];
+        };
+        /** @description A place of a formation. */
+        FormationPlace: {
+            /**
+             * Format: double
+             * @description Along the heading, metres.
+             */
+            ahead_m: number;
+            /**
+             * Format: double
+             * @description To the right of the heading, metres.
+             */
+            right_m: number;
+        };
         /** @description The gateway for ground stations: its clients, and the frames that it refused. */
         Gateway: {
             /** @description Who is connected, for example `tcp 127.0.0.1:50312`. */
@@ -1307,6 +1370,31 @@ export interface components {
             /** @description Each with the aircraft that would take it: in a swarm its leader. */
             missions: components["schemas"]["FleetMissionUpload"][];
         };
+        /** @description POST body: a plan to be written as a file that the bench flies. */
+        PlanFile: {
+            /**
+             * Format: int32
+             * @description How many aircraft fly in the swarm; of no meaning where each has its mission.
+             */
+            aircraft: number;
+            /**
+             * Format: double
+             * @description Distance between slots, metres; the same.
+             */
+            distance_m: number;
+            /** @description The formation's name; the same. */
+            formation: string;
+            home?: components["schemas"]["GeoPoint"] | null;
+            /** @description The swarm's mission, or one for each aircraft. */
+            missions: components["schemas"]["MissionUpload"][];
+            /** @description The protocol. */
+            protocol: components["schemas"]["PlanProtocol"];
+            /**
+             * Format: double
+             * @description Speed along the legs, metres per second; a mission that names one flies that where each has its own.
+             */
+            speed_m_s: number;
+        };
         /** @description The formation as *Setup* would plan it now. */
         PlanFormation: {
             /**
@@ -1341,6 +1429,11 @@ export interface components {
             /** @description One line for the operator. */
             text: string;
         };
+        /**
+         * @description What keeps the aircraft of a plan together, or apart.
+         * @enum {string}
+         */
+        PlanProtocol: "muscop" | "mbcap" | "mbcap-e" | "mission";
         /** @description What one aircraft would fly. */
         PlannedFlight: {
             /**
@@ -2181,6 +2274,82 @@ export interface operations {
             };
             /** @description It is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    plan_as_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanFile"];
+            };
+        };
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissionExportFile"];
+                };
+            };
+            /** @description A plan that cannot be flown */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    formations: {
+        parameters: {
+            query: {
+                /** @description 1 to 128. */
+                aircraft: number;
+                /** @description Distance between slots, metres. */
+                distance_m: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The formations */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FormationPictures"];
+                };
+            };
+            /** @description No number of aircraft, or no distance */
+            400: {
                 headers: {
                     [name: string]: unknown;
                 };
