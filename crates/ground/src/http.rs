@@ -297,7 +297,7 @@ async fn mission(State(service): State<Service>, Body(upload): Body<FleetMission
 }
 
 /// Passes a mission on.
-async fn give(service: &Service, upload: FleetMissionUpload) -> Result<Response, Refused> {
+pub(crate) async fn give(service: &Service, upload: FleetMissionUpload) -> Result<Response, Refused> {
     let client = service.client_of(&upload.vehicle).map_err(Refused::unavailable)?;
     let address = service.locate(upload.vehicle).await?;
     let answer = {

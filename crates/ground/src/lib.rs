@@ -47,7 +47,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
-use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetPicture, paths};
+use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetMissionUpload, FleetPicture, paths};
 use wingbeat_radio::{Radio, UdpBroadcast};
 use wingbeat_server::Large;
 use wingbeat_wire::Role;
@@ -293,6 +293,19 @@ impl Handle {
     /// The request is wrong, or the command cannot be done now.
     pub async fn command(&self, request: FleetCommandRequest) -> Result<FleetCommandReply, Refused> {
         Ok(self.service.admit(request, String::new()).await?.reply)
+    }
+
+    /// Gives an aircraft its mission, as PUT `/api/v1/fleet/mission` does.
+    ///
+    /// # Errors
+    /// The reason, the aircraft's own where it refused.
+    pub async fn give_mission(&self, upload: FleetMissionUpload) -> Result<(), String> {
+        let answer = http::give(&self.service, upload).await.map_err(|refused| refused.to_string())?;
+        if answer.status().is_success() {
+            return Ok(());
+        }
+        let body = axum::body::to_bytes(answer.into_body(), http::MAX_BODY_BYTES).await;
+        Err(body.map_or_else(|error| error.to_string(), |body| String::from_utf8_lossy(&body).into_owned()))
     }
 
     /// Stops following, delivering and serving; returns when the port is free.
