@@ -16,7 +16,7 @@ import { chromium } from 'playwright-core';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const SHOTS = join(ROOT, 'target/browser');
-const WINGBEAT = process.env.WINGBEAT || join(ROOT, 'target/release/wingbeat');
+export const WINGBEAT = process.env.WINGBEAT || join(ROOT, 'target/release/wingbeat');
 // Ten times what a flight takes in these tests; only a test that fails waits so long.
 export const PHASE_MS = 120_000;
 
@@ -100,9 +100,10 @@ export function distanceM(a, b) {
 
 /**
  * Starts `bench fleet` with these arguments, opens its page when `uavs` aircraft stand in the table with a
- * position and on the map, lets `fly` fly, and ends everything. The page must not have complained.
+ * position and on the map, lets `fly` fly, and ends everything. The page must not have complained, but for `refusals` that a test means.
+ * `opened` is done before the aircraft are waited for.
  */
-export async function withFleet(name, uavs, more, fly) {
+export async function withFleet(name, uavs, more, fly, { opened, refusals } = {}) {
   mkdirSync(SHOTS, { recursive: true });
   const port = await freePort();
   const address = `http://127.0.0.1:${port}`;
@@ -110,7 +111,7 @@ export async function withFleet(name, uavs, more, fly) {
   let browser;
   let page;
   try {
-    const answers = () => fetch(`${address}/api/v1/fleet`).then((answer) => answer.ok, () => false);
+    const answers = () => fetch(`${address}/api/v1/session`).then((answer) => answer.ok, () => false);
     await until('the ground service answers', PHASE_MS, answers, fleet);
 
     const executablePath = process.env.CHROMIUM || '/usr/bin/chromium';
@@ -119,9 +120,10 @@ export async function withFleet(name, uavs, more, fly) {
     const complaints = [];
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text());
+      if (message.type() === 'error' && !refusals?.test(message.text())) complaints.push(message.text());
     });
     await page.goto(address);
+    await opened?.({ page, shots: SHOTS, until: (what, holds) => until(what, PHASE_MS, holds, fleet) });
 
     const inTable = async () => {
       const shown = await rows(page);

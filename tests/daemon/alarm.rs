@@ -88,6 +88,7 @@ async fn measure() -> Result<()> {
         tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: None,
+        protection: Default::default(),
     })
     .await?;
     let screen = screen(ground.address()).await?;

@@ -123,6 +123,7 @@ async fn corrections_of_a_base_station_give_two_aircraft_an_rtk_fix_and_hold_up_
         tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: Some(ConsoleConfig { keys, clock, state: None, rtcm: Some(source.clone()) }),
+        protection: Default::default(),
     };
     let refused = Ground::start(config.clone()).await.unwrap_err().to_string();
     assert_eq!(refused, "base station: found no radio, expected one: corrections are broadcast");

@@ -213,6 +213,7 @@ fn five_daemons_in_namespaces_fly_muscop_and_one_is_killed() {
         tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: None,
+        protection: Default::default(),
     };
     let ground = runtime.block_on(async { runtime.spawn(Ground::start(config)).await.unwrap().unwrap() });
     let flight = Flight { folders: folders.clone(), since: Instant::now(), runtime, ground };

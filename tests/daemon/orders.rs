@@ -176,6 +176,7 @@ async fn the_ground_service_commands_by_radio_an_aircraft_that_http_does_not_rea
         tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: Some(ConsoleConfig { keys, clock, state: None, rtcm: None }),
+        protection: Default::default(),
     };
     let ground = Arc::new(Ground::start_with(config, Some(radio)).await.unwrap());
     let picture = async |what: &str, holds: &dyn Fn(&wingbeat_api::FleetPicture) -> bool| {
@@ -219,6 +220,7 @@ async fn shown(console: Option<ConsoleConfig>, aircraft: SocketAddr) -> String {
         tiles: None,
         hosts: wingbeat_ground::Hosts::default(),
         console,
+        protection: Default::default(),
     };
     let ground = Ground::start(config).await.unwrap();
     let tried = async {

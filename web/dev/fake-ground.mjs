@@ -324,6 +324,8 @@ const json = (response, code, value) => response.writeHead(code, { 'content-type
 
 createServer((request, response) => {
   const { pathname } = new URL(request.url, 'http://localhost');
+  if (pathname === '/api/v1/session') return json(response, 200, { login: false });
+  if (pathname === '/api/v1/audit') return json(response, 200, { entries: [], lost: 0, suppressed: 0, kept: false });
   if (pathname === '/api/v1/fleet') return json(response, 200, picture());
   if (pathname === '/api/v1/fleet/events') {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'content-encoding': 'gzip' });

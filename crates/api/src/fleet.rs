@@ -173,6 +173,9 @@ pub struct FleetCommand {
     /// Why, in the operator's words; empty where none were given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+    /// The user that gave it; empty where the service has no users.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
     /// One line per aircraft.
     pub results: Vec<FleetCommandResult>,
 }

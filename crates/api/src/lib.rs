@@ -6,6 +6,7 @@
 //! aircraft's id is 16 hexadecimal digits (64 bits, which JSON numbers cannot hold).
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod aircraft;
 pub mod error;
 pub mod fleet;
@@ -14,6 +15,7 @@ pub mod measurements;
 pub mod mission;
 pub mod planning;
 
+pub use access::{Access, AuditEntry, AuditLog, SignIn, SignedIn, User, UserRole, Users};
 pub use aircraft::{
     Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandOutcome, CommandProgress,
     CommandReply, CommandRequest, CommandStage, Cure, FlightController, FlightLog, Gateway, GeoPoint,
@@ -34,8 +36,8 @@ pub use links::{
 pub use measurements::Measurements;
 pub use mission::{MissionEnd, MissionItem, MissionUpload};
 pub use planning::{
-    MissionExport, MissionExportFile, MissionFormat, PlanDraft, PlanFormation, PlanPreview, PlanProblem,
-    PlannedFlight,
+    FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFormat,
+    PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight,
 };
 
 pub use wingbeat_wire::{Command, Phase, StateId, VehicleId};
@@ -99,4 +101,18 @@ pub mod paths {
     /// Ground: writes a mission file (POST [`MissionExport`](crate::MissionExport), answered by
     /// [`MissionExportFile`](crate::MissionExportFile)).
     pub const MISSION_EXPORT: &str = "/api/v1/mission-files/export";
+    /// Ground: a plan as a file that the bench flies (POST [`PlanFile`](crate::PlanFile), answered by
+    /// [`MissionExportFile`](crate::MissionExportFile)).
+    pub const PLAN_FILE: &str = "/api/v1/plan/file";
+    /// Ground: the formations with their places ([`FormationPictures`](crate::FormationPictures)).
+    pub const FORMATIONS: &str = "/api/v1/plan/formations";
+    /// Ground: who asks (GET, [`Access`](crate::Access)); signing in (POST [`SignIn`](crate::SignIn), answered by
+    /// [`Access`](crate::Access)) and out (DELETE).
+    pub const SESSION: &str = "/api/v1/session";
+    /// Ground: what was done, after the entry with a number ([`AuditLog`](crate::AuditLog)).
+    pub const AUDIT: &str = "/api/v1/audit";
+    /// Ground: the users ([`Users`](crate::Users)).
+    pub const USERS: &str = "/api/v1/users";
+    /// Ground: a user's sessions (DELETE ends them).
+    pub const USER_SESSIONS: &str = "/api/v1/users/sessions";
 }

@@ -116,3 +116,80 @@ pub struct MissionExportFile {
     /// What of the missions is not read back from it, one line each; empty where all of it is.
     pub notes: Vec<String>,
 }
+
+/// What keeps the aircraft of a plan together, or apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanProtocol {
+    /// A swarm in formation flies one mission.
+    Muscop,
+    /// Each flies its own and gives way to others (thesis 5.1).
+    Mbcap,
+    /// The same, extended (thesis 5.3).
+    MbcapE,
+    /// Each flies its own, and nothing keeps them apart.
+    Mission,
+}
+
+impl PlanProtocol {
+    /// As the bench's plans call what keeps aircraft on missions of their own apart.
+    #[must_use]
+    pub fn variant(self) -> &'static str {
+        match self {
+            Self::Mbcap => "mbcap",
+            Self::MbcapE => "mbcap-e",
+            Self::Muscop | Self::Mission => "off",
+        }
+    }
+}
+
+/// POST body: a plan to be written as a file that the bench flies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanFile {
+    /// The protocol.
+    pub protocol: PlanProtocol,
+    /// How many aircraft fly in the swarm; of no meaning where each has its mission.
+    pub aircraft: u8,
+    /// The formation's name; the same.
+    pub formation: String,
+    /// Distance between slots, metres; the same.
+    pub distance_m: f64,
+    /// Speed along the legs, metres per second; a mission that names one flies that where each has its own.
+    pub speed_m_s: f64,
+    /// The swarm's mission, or one for each aircraft.
+    #[schema(min_items = 1, max_items = 128)]
+    pub missions: Vec<MissionUpload>,
+    /// Where the aircraft start. Altitude above sea level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<GeoPoint>,
+}
+
+/// The formations that a plan can name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FormationPictures {
+    /// In the order in which they are listed.
+    pub formations: Vec<FormationPicture>,
+}
+
+/// A formation, to be drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FormationPicture {
+    /// Its name.
+    pub name: String,
+    /// What it looks like, in words.
+    pub appearance: String,
+    /// Its places, seen from the one that leads, by slot from 0.
+    pub places: Vec<FormationPlace>,
+    /// The slot that leads.
+    pub leads: usize,
+}
+
+/// A place of a formation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FormationPlace {
+    /// To the right of the heading, metres.
+    pub right_m: f64,
+    /// Along the heading, metres.
+    pub ahead_m: f64,
+}

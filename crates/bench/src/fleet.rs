@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 use wingbeat_api::{
     self as api, AircraftStatus, Command, FleetCommandRequest, FleetMissionUpload, LinkState, LogLine,
-    MissionItem, MissionUpload, paths,
+    MissionItem, MissionUpload,
 };
 use wingbeat_geo::{DVec3, Duration, Frame};
 use wingbeat_ground::Ground;
@@ -54,6 +54,8 @@ pub struct Config {
     pub ground: SocketAddr,
     /// The built page.
     pub web_dir: Option<PathBuf>,
+    /// Who may use the console.
+    pub protection: wingbeat_ground::Protection,
     /// Press *Setup* and *Start* without waiting for an operator.
     pub auto: bool,
     /// End when the flight ends.
@@ -77,7 +79,7 @@ pub enum Ended {
 /// # Errors
 /// A port that is taken, a scenario that cannot be flown: one message, and nothing flies.
 pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended> {
-    let Config { scenario, seed, speed, ground, web_dir, auto, headless } = config;
+    let Config { scenario, seed, speed, ground, web_dir, protection, auto, headless } = config;
     scenario.check()?;
     scenario.check_real_time()?;
     let clock = Clock::start(speed)?;
@@ -90,13 +92,14 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         tiles: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
+        protection,
     })
     .await?;
     println!("PC Companion: http://{}", ground.address());
     if has_no_page && !headless {
         println!("its API alone, without a page: --web DIR serves one");
     }
-    fleet.upload_mission(ground.address()).await?;
+    fleet.upload_mission(&ground).await?;
     let scenario = &fleet.scenario;
     let (summary, profile) = (scenario.summary(), scenario.profile);
     println!("{summary}, simulated ArduCopter {profile}, {} times real time, seed {seed}", clock.speed());
@@ -263,8 +266,7 @@ impl Fleet {
 
     /// Uploads the missions, as an operator would: to the master, or to each its own. The ground service holds the leases
     /// some time after it was started.
-    pub(crate) async fn upload_mission(&self, ground: SocketAddr) -> Result<()> {
-        let client = wingbeat_ground::plain_client()?;
+    pub(crate) async fn upload_mission(&self, ground: &wingbeat_ground::Handle) -> Result<()> {
         for (i, daemon) in self.daemons.iter().enumerate() {
             let Some(mission) = self.scenario.mission_for(i) else { continue };
             let waypoints = mission.iter().map(|w| {
@@ -277,12 +279,8 @@ impl Fleet {
             let upload = FleetMissionUpload { vehicle, mission: upload };
             let mut attempts = 0;
             loop {
-                let url = format!("http://{ground}{}", paths::FLEET_MISSION);
-                let answer = client.put(url).json(&upload).send().await?;
-                if answer.status().is_success() {
-                    break;
-                }
-                let (name, text) = (&self.scenario.name, answer.text().await?);
+                let Err(text) = ground.give_mission(upload.clone()).await else { break };
+                let name = &self.scenario.name;
                 attempts += 1;
                 ensure!(attempts < ATTEMPTS, "mission {name} of aircraft {}: {text}", i + 1);
                 tokio::time::sleep(ATTEMPT_PERIOD).await;

@@ -23,7 +23,7 @@ use wingbeat_wire::Point;
 
 use crate::axes::{self, Settings};
 use crate::campaign::accept::Accept;
-use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
+use crate::scenario::{Scenario, Task, Variant, parse_mission, read_mission, staircase};
 use crate::trouble::Trouble;
 use conditions::Conditions;
 use csma::Csma;
@@ -169,6 +169,8 @@ pub struct Size {
 pub struct Mission {
     /// A mission file, relative to the plan.
     pub file: Option<String>,
+    /// What the file holds, where the plan carries it: then the file is a name only.
+    pub text: Option<String>,
     /// The published staircases.
     pub staircase: Option<Staircase>,
 }
@@ -460,10 +462,13 @@ impl Mission {
     fn missions(&self, folder: &Path) -> Result<Vec<Waypoints>> {
         let stairs = match (&self.file, &self.staircase) {
             (Some(file), None) => {
-                let mission = read_mission(&folder.join(file), &Limits::default())?;
+                let mission = match &self.text {
+                    Some(text) => parse_mission(file, text, &Limits::default())?,
+                    None => read_mission(&folder.join(file), &Limits::default())?,
+                };
                 return Ok(vec![(mission.name, mission.points, vec![mission.stated])]);
             }
-            (None, Some(stairs)) => stairs,
+            (None, Some(stairs)) if self.text.is_none() => stairs,
             _ => bail!("mission: expected either file or staircase"),
         };
         ensure!(

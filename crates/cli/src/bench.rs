@@ -232,6 +232,9 @@ pub(crate) struct FleetArguments {
     /// Where the console is served.
     #[arg(long, default_value = "127.0.0.1:8700")]
     ground: SocketAddr,
+    /// The users who sign in to the console, as for `wingbeat ground`. Without it the console asks nobody.
+    #[arg(long, value_name = "FILE")]
+    users: Option<PathBuf>,
     /// The built page: `web/dist` after `npm run build` in `web/`. Without it the console is its API alone.
     #[arg(long, value_name = "DIR")]
     web: Option<PathBuf>,
@@ -523,6 +526,7 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
         speed: arguments.speed,
         ground: arguments.ground,
         web_dir: arguments.web.clone(),
+        protection: crate::ground::of_users(arguments.users.as_deref()),
         auto: arguments.auto || arguments.headless,
         headless: arguments.headless,
     };

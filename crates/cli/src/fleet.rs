@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Subcommand;
-use wingbeat_ground::push_keys;
+use wingbeat_ground::{certificate, push_keys};
 use wingbeat_keys::{
     Bundle, REQUEST_LEN_MAX, Request, Store, Timestamp,
     enrolment::{self, Change, DAYS},
@@ -53,6 +53,18 @@ pub(crate) enum Command {
         /// What it may sign: operator, safety or viewer.
         #[arg(long, value_name = "ROLE", default_value = "operator", value_parser = role)]
         role: Role,
+    },
+    /// Make a certificate for the page of a console, which browsers take once they trust the fleet's pages.crt: page.crt and page.key in
+    /// the console's folder. It holds for 397 days; make another before.
+    Certificate {
+        /// The fleet's folder.
+        folder: PathBuf,
+        /// The console's folder: what `wingbeat ground --keys` is given.
+        console: PathBuf,
+        /// A name or an IP address by which the page is opened; may be repeated. Without it this computer's names, localhost and
+        /// 127.0.0.1.
+        #[arg(long = "name", value_name = "NAME")]
+        names: Vec<String>,
     },
     /// On a console's computer: make its key and a request for `wingbeat fleet enrol`.
     Request {
@@ -104,6 +116,20 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
                 folder.display(),
                 bundle.terms()
             );
+            certificate::init(folder)?;
+        }
+        Command::Certificate { folder, console, names } => {
+            // A fleet that was made by an older version has no authority for pages yet.
+            enrolment::read(folder)?;
+            certificate::init(folder)?;
+            let names = if names.is_empty() { own_names() } else { names.clone() };
+            certificate::issue(folder, console, &names)?;
+            println!(
+                "{}: a certificate for {}; browsers take it once they trust {}",
+                console.join(certificate::PAGE_CERTIFICATE).display(),
+                names.join(", "),
+                folder.join(certificate::AUTHORITY_CERTIFICATE).display()
+            );
         }
         Command::Enrol { folder, request, role, code } => {
             let request = read_request(request)?;
@@ -151,6 +177,13 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Push { folder, aircraft, keys } => return push(folder, aircraft, keys),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// By which this computer's page is opened.
+fn own_names() -> Vec<String> {
+    let mut names = wingbeat_ground::machine_names();
+    names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
+    names
 }
 
 fn enrol(folder: &Path, request: Request, role: Role) -> Result<Bundle> {

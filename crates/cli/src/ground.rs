@@ -1,28 +1,53 @@
-//! `wingbeat ground`: the PC Companion.
+//! `wingbeat ground`: the PC Companion, and its users.
 
+use std::io::{IsTerminal as _, Read as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use clap::Args;
-use wingbeat_ground::{Config, ConsoleConfig, Ground, Hosts};
+use clap::{Args, Subcommand};
+use wingbeat_api::UserRole;
+use wingbeat_ground::certificate::{PAGE_CERTIFICATE, PAGE_KEY};
+use wingbeat_ground::{Config, ConsoleConfig, Ground, Hosts, PageCertificate, Protection, users};
 use wingbeat_link::Endpoint;
 use wingbeat_radio::{Clock, UdpBroadcast, UdpConfig};
 use wingbeat_wire::Role;
 
 /// Arguments of `wingbeat ground`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Addresses of the aircraft's APIs, HOST:PORT.
     #[arg(required = true)]
     aircraft: Vec<String>,
     /// Where the console is served.
     #[arg(long, default_value = "127.0.0.1:8700")]
     bind: SocketAddr,
-    /// Let --bind be an address that other computers reach. Whatever reaches it commands with this console's keys: there are no users.
+    /// Let --bind be an address that other computers reach although there are no users, or no TLS: whatever reaches it commands
+    /// with this console's keys, or reads passwords on their way.
     #[arg(long)]
     unprotected: bool,
+    /// The users who may sign in (`wingbeat ground users add`). Without it whatever reaches the service commands.
+    #[arg(long, value_name = "FILE")]
+    users: Option<PathBuf>,
+    /// How long a session lasts from signing in, hours.
+    #[arg(long, value_name = "HOURS", default_value_t = 12, requires = "users", value_parser = clap::value_parser!(u16).range(1..=168))]
+    session: u16,
+    /// Where it is noted who did what, as JSON lines; audit.jsonl beside the users' file unless it is given. Without either it is
+    /// kept until the service ends.
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+    /// Serve the page by TLS with this certificate, in PEM, those that signed it after it. Unless it is given, page.crt and page.key in
+    /// the folder of --keys (`wingbeat fleet certificate`) are taken where --bind is reached by other computers.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The secret key of --tls-cert, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// A name under which the console is opened, besides IP addresses, localhost and this computer's own name;
     /// may be repeated. Requests under another name are refused.
     #[arg(long, value_name = "NAME")]
@@ -46,6 +71,143 @@ pub(crate) struct Arguments {
     /// page draws a graticule.
     #[arg(long, value_name = "FILE", requires = "web", value_parser = tiles)]
     tiles: Option<PathBuf>,
+}
+
+/// What else `wingbeat ground` does.
+#[derive(Subcommand)]
+enum Command {
+    /// The users who may sign in to the page: add, change, remove, list. A running service takes a change within a second.
+    Users {
+        #[command(subcommand)]
+        command: UsersCommand,
+    },
+}
+
+/// What is done with the users.
+#[derive(Subcommand)]
+enum UsersCommand {
+    /// Add a user. The password is asked for, or read from standard input: at least 10 characters.
+    Add {
+        /// The name: lower-case letters, digits, dot, hyphen, underscore.
+        #[arg(value_parser = name)]
+        name: String,
+        /// What the user may do: observer (see), operator (command), administrator (end others' sessions).
+        #[arg(long, value_name = "ROLE")]
+        role: UserRole,
+        #[command(flatten)]
+        file: UsersFile,
+    },
+    /// Give a user another password. Its sessions end.
+    Password {
+        /// The name.
+        #[arg(value_parser = name)]
+        name: String,
+        #[command(flatten)]
+        file: UsersFile,
+    },
+    /// Give a user another role.
+    Role {
+        /// The name.
+        #[arg(value_parser = name)]
+        name: String,
+        /// observer, operator or administrator.
+        role: UserRole,
+        #[command(flatten)]
+        file: UsersFile,
+    },
+    /// Take a user out. Its sessions end.
+    Remove {
+        /// The name.
+        #[arg(value_parser = name)]
+        name: String,
+        #[command(flatten)]
+        file: UsersFile,
+    },
+    /// List the users with their roles.
+    List {
+        #[command(flatten)]
+        file: UsersFile,
+    },
+}
+
+/// Where the users are.
+#[derive(Args)]
+struct UsersFile {
+    /// The users' file, as `wingbeat ground --users` is given it.
+    #[arg(long = "users", value_name = "FILE", default_value = "users.toml")]
+    path: PathBuf,
+}
+
+fn name(text: &str) -> Result<String, String> {
+    users::check_name(text).map(|()| text.to_owned())
+}
+
+fn run_users(command: &UsersCommand) -> Result<ExitCode> {
+    let there = |all: &users::Entries, name: &String| match all.contains_key(name) {
+        true => Ok(()),
+        false => Err(format!("no user {name}")),
+    };
+    match command {
+        UsersCommand::Add { name, role, file } => {
+            let entry = users::Entry::new(*role, &password(name)?).map_err(|error| anyhow!(error))?;
+            users::change(&file.path, |all| match all.contains_key(name) {
+                true => Err(format!("a user {name} already")),
+                false => {
+                    all.insert(name.clone(), entry);
+                    Ok(())
+                }
+            })?;
+            println!("{}: {name}, {}", file.path.display(), role.name());
+        }
+        UsersCommand::Password { name, file } => {
+            let password = password(name)?;
+            users::change(&file.path, |all| {
+                there(all, name)?;
+                let role = all.get(name).map_or(UserRole::Observer, |entry| entry.role);
+                all.insert(name.clone(), users::Entry::new(role, &password)?);
+                Ok(())
+            })?;
+            println!("{}: {name} has another password", file.path.display());
+        }
+        UsersCommand::Role { name, role, file } => {
+            users::change(&file.path, |all| {
+                there(all, name)?;
+                all.entry(name.clone()).and_modify(|entry| entry.role = *role);
+                Ok(())
+            })?;
+            println!("{}: {name}, {}", file.path.display(), role.name());
+        }
+        UsersCommand::Remove { name, file } => {
+            users::change(&file.path, |all| {
+                there(all, name)?;
+                all.remove(name);
+                Ok(())
+            })?;
+            println!("{}: without {name}", file.path.display());
+        }
+        UsersCommand::List { file } => {
+            for (name, entry) in users::read(&file.path)? {
+                println!("{name} {}", entry.role.name());
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asked for twice at a terminal, where it is not shown; else the first line of standard input.
+fn password(name: &str) -> Result<String> {
+    if std::io::stdin().is_terminal() {
+        let first = rpassword::prompt_password(format!("Password of {name}: ")).context("password")?;
+        let again = rpassword::prompt_password("Again: ").context("password")?;
+        if first != again {
+            bail!("password: found two that differ, expected the same twice; nothing is changed");
+        }
+        return Ok(first);
+    }
+    let mut text = String::new();
+    let most = u64::try_from(users::PASSWORD_MAX + 2).unwrap_or(u64::MAX);
+    std::io::stdin().take(most).read_to_string(&mut text).context("password: reading standard input")?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 /// A PMTiles archive of version 3 begins with its name and version.
@@ -95,17 +257,15 @@ fn radio(text: &str) -> Result<UdpConfig, String> {
 
 /// Serves until Ctrl-C.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(Command::Users { command }) = &arguments.command {
+        return run_users(command);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let end = crate::end_signal()?;
-        let is_reached = !arguments.bind.ip().is_loopback();
-        if is_reached && !arguments.unprotected {
-            bail!(
-                "--bind: found {}, which other computers reach, expected an address of this computer alone, for example \
-                 127.0.0.1:8700, or --unprotected: whatever reaches the console commands",
-                arguments.bind
-            );
-        }
+        let protection = protection(arguments)?;
+        let scheme = if protection.tls.is_some() { "https" } else { "http" };
+        let without = missing(arguments, &protection);
         let hosts = Hosts::new("--allow-host", &arguments.allow_host).context("--allow-host")?;
         let config = Config {
             bind: arguments.bind,
@@ -118,17 +278,58 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
                 .as_deref()
                 .map(|folder| console(folder, arguments.rtcm.clone()))
                 .transpose()?,
+            protection,
         };
         let radio = arguments.radio.clone().map(UdpBroadcast::spawn);
         let ground = Ground::start_with(config, radio).await?;
-        println!("PC Companion: http://{}", ground.address());
-        if is_reached {
-            println!("--unprotected: whatever reaches this address commands the aircraft");
+        println!("PC Companion: {scheme}://{}", ground.address());
+        if let Some(without) = without {
+            println!("--unprotected: this address is served {without}");
         }
         end.await;
         ground.stop().await;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// With these users, and the log of what they do beside their file.
+pub(crate) fn of_users(users: Option<&Path>) -> Protection {
+    let audit = users.map(|users| users.with_file_name("audit.jsonl"));
+    Protection { users: users.map(Path::to_owned), audit, ..Protection::default() }
+}
+
+/// Who may use the service; refused where others reach it and it is not protected.
+fn protection(arguments: &Arguments) -> Result<Protection> {
+    let is_reached = !arguments.bind.ip().is_loopback();
+    let given = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
+    let made = arguments.keys.as_ref().map(|keys| (keys.join(PAGE_CERTIFICATE), keys.join(PAGE_KEY)));
+    let made = made.filter(|(certificate, key)| is_reached && certificate.exists() && key.exists());
+    let tls = given.or(made).map(|(certificate, key)| PageCertificate { certificate, key });
+    let mut protection = of_users(arguments.users.as_deref());
+    protection.session = Duration::from_secs(3600 * u64::from(arguments.session));
+    protection.audit = arguments.audit.clone().or(protection.audit);
+    protection.tls = tls;
+    match missing(arguments, &protection) {
+        Some(without) if !arguments.unprotected => bail!(
+            "--bind: found {}, which other computers reach, {without}, expected --users FILE (wingbeat ground users add) and a \
+             certificate (--tls-cert and --tls-key, or wingbeat fleet certificate), an address of this computer alone, for \
+             example 127.0.0.1:8700, or --unprotected",
+            arguments.bind
+        ),
+        _ => Ok(protection),
+    }
+}
+
+/// What keeps others off is not there, where others reach the service.
+fn missing(arguments: &Arguments, protection: &Protection) -> Option<&'static str> {
+    if arguments.bind.ip().is_loopback() {
+        return None;
+    }
+    match (&protection.users, &protection.tls) {
+        (Some(_), Some(_)) => None,
+        (None, _) => Some("without users: whatever reaches it commands the aircraft"),
+        (Some(_), None) => Some("without TLS: passwords and sessions are read on their way"),
+    }
 }
 
 #[cfg(test)]

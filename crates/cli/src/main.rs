@@ -19,8 +19,8 @@ mod sim;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
-use clap::{Parser, Subcommand};
+use anyhow::{Context as _, Result};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Swarms of multicopters: ground side, benches and tools.
 #[derive(Parser)]
@@ -55,6 +55,16 @@ enum Command {
     ImportIni(import_ini::Arguments),
     /// List the places of a formation, or check a file of them.
     Formation(formation::Arguments),
+    /// Print what makes a shell complete these commands: bash, elvish, fish, powershell or zsh.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of these commands into a folder.
+    Man {
+        /// The folder.
+        folder: std::path::PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -68,11 +78,27 @@ fn main() -> ExitCode {
         Command::Log(command) => log::run(&command),
         Command::ImportIni(arguments) => import_ini::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Formation(arguments) => formation::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Command::Completions { shell } => completions(shell).map(|()| ExitCode::SUCCESS),
+        Command::Man { folder } => manual(&folder).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         eprintln!("wingbeat: {error:#}");
         ExitCode::from(2)
     })
+}
+
+/// For the shell's own folder of completions.
+fn completions(shell: clap_complete::Shell) -> Result<()> {
+    let mut text = vec![];
+    clap_complete::generate(shell, &mut Arguments::command(), "wingbeat", &mut text);
+    std::io::Write::write_all(&mut std::io::stdout(), &text).context("writing the completions")
+}
+
+/// A page for each command, `wingbeat-bench-run.1` for example.
+fn manual(folder: &std::path::Path) -> Result<()> {
+    let written = std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Arguments::command().disable_help_subcommand(true), folder));
+    written.with_context(|| format!("{}: the manual pages are not written", folder.display()))
 }
 
 /// Ctrl-C, or the signal with which a service manager ends a process: caught from the call on, awaited

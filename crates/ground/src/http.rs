@@ -9,7 +9,7 @@ use axum::extract::{DefaultBodyLimit, FromRequest, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::stream::{self, Stream, StreamExt as _};
@@ -20,15 +20,18 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
     ApiError, FleetAircraft, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLinkTest,
-    FleetLinks, FleetLogLine, FleetMissionUpload, FleetPicture, FleetUpdate, LinkTestRequest, MissionExport,
-    MissionExportFile, MissionFile, MissionFileContent, MissionSummary, PlanDraft, PlanPreview, paths,
+    FleetLinks, FleetLogLine, FleetMissionUpload, FleetPicture, FleetUpdate, FormationPictures,
+    LinkTestRequest, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionSummary,
+    PlanDraft, PlanFile, PlanPreview, paths,
 };
 use wingbeat_server::Connection;
 
+use crate::access::{self, Caller, Wrote, wrote};
 use crate::client;
 use crate::mission_file;
 use crate::owner::{Push, Subscription};
 use crate::page;
+use crate::plan_file;
 use crate::planning;
 use crate::refused::Refused;
 use crate::service::Service;
@@ -61,11 +64,17 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(command))
         .routes(routes!(command_note))
         .routes(routes!(mission))
+        .routes(routes!(access::http::session, access::http::sign_in, access::http::sign_out))
+        .routes(routes!(access::http::audit))
+        .routes(routes!(access::http::users))
+        .routes(routes!(access::http::end_sessions))
         .routes(routes!(links))
         .routes(routes!(link_test, begin_link_test, end_link_test))
         .routes(routes!(link_test_file))
         .routes(routes!(mission_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_export).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
+        .routes(routes!(formations))
+        .routes(routes!(plan_as_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(plan_preview).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
 }
 
@@ -76,6 +85,7 @@ pub(crate) fn router(service: Service) -> Router {
         .fallback(page::serve)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(axum::middleware::from_fn_with_state(service.clone(), access::gate))
         .with_state(service)
 }
 
@@ -86,7 +96,7 @@ async fn method_not_allowed(request: axum::extract::Request) -> Refused {
 }
 
 /// A JSON body; what is wrong with it is answered like every other refusal.
-struct Body<T>(T);
+pub(crate) struct Body<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Refused;
@@ -153,12 +163,13 @@ async fn aircraft(
 ))]
 async fn events(
     State(service): State<Service>,
+    Extension(caller): Extension<Caller>,
     connection: Connection,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let subscription = service.subscribe().await?;
-    let events =
-        Sse::new(console(service, subscription, connection.stream())).keep_alive(KeepAlive::default());
+    let events = Sse::new(console(service, caller, subscription, connection.stream()))
+        .keep_alive(KeepAlive::default());
     let mut response = events.into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
@@ -189,24 +200,32 @@ fn compressed(response: Response) -> Response {
     Response::from_parts(parts, HttpBody::from_stream(chunks))
 }
 
-/// What one console is sent. It ends with the service.
+/// What one console is sent. It ends with the service, and with the session.
 fn console(
     service: Service,
+    caller: Caller,
     start: Subscription,
     counted: wingbeat_server::Stream,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     let state = (service, start.pushes, Some(start.picture), counted);
-    stream::unfold(state, async |(service, mut pushes, first, counted)| {
-        if let Some(picture) = first {
-            return Some((Ok(event(&picture)), (service, pushes, None, counted)));
-        }
-        match pushes.recv().await {
-            Ok(push) => Some((Ok(event(&push)), (service, pushes, None, counted))),
-            Err(RecvError::Closed) => None,
-            Err(RecvError::Lagged(_)) => {
-                drop(pushes);
-                let Subscription { picture, pushes } = service.subscribe().await.ok()?;
-                Some((Ok(event(&picture)), (service, pushes, None, counted)))
+    stream::unfold(state, move |(service, mut pushes, first, counted)| {
+        let caller = caller.clone();
+        async move {
+            // There is a push every second at the latest.
+            if !service.access().goes_on(&caller) {
+                return None;
+            }
+            if let Some(picture) = first {
+                return Some((Ok(event(&picture)), (service, pushes, None, counted)));
+            }
+            match pushes.recv().await {
+                Ok(push) => Some((Ok(event(&push)), (service, pushes, None, counted))),
+                Err(RecvError::Closed) => None,
+                Err(RecvError::Lagged(_)) => {
+                    drop(pushes);
+                    let Subscription { picture, pushes } = service.subscribe().await.ok()?;
+                    Some((Ok(event(&picture)), (service, pushes, None, counted)))
+                }
             }
         }
     })
@@ -229,11 +248,22 @@ fn event(push: &Push) -> Event {
 ))]
 async fn command(
     State(service): State<Service>,
+    Extension(caller): Extension<Caller>,
     Body(request): Body<FleetCommandRequest>,
-) -> Result<(StatusCode, Json<FleetCommandReply>), Refused> {
-    let admitted = service.admit(request).await?;
-    let status = if admitted.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, Json(admitted.reply)))
+) -> Response {
+    let what = Wrote {
+        action: "command",
+        what: request.command.to_string(),
+        to: request.vehicles.clone(),
+        id: request.id.clone(),
+        ..Wrote::default()
+    };
+    let admitted = service.admit(request, caller.name).await;
+    let answer = admitted.map(|admitted| {
+        let status = if admitted.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
+        (status, Json(admitted.reply))
+    });
+    wrote(what, answer)
 }
 
 /// Why a command was given, in the operator's words: it is shown with the command, and sent to no aircraft.
@@ -243,12 +273,9 @@ async fn command(
     (status = 404, description = "No such command is shown", body = ApiError),
     (status = 503, description = "The service is ending", body = ApiError),
 ))]
-async fn command_note(
-    State(service): State<Service>,
-    Body(note): Body<FleetCommandNote>,
-) -> Result<StatusCode, Refused> {
-    service.note(note).await?;
-    Ok(StatusCode::NO_CONTENT)
+async fn command_note(State(service): State<Service>, Body(note): Body<FleetCommandNote>) -> Response {
+    let what = Wrote { action: "note", what: note.note.clone(), id: note.id.clone(), ..Wrote::default() };
+    wrote(what, service.note(note).await.map(|()| StatusCode::NO_CONTENT))
 }
 
 /// A mission for one aircraft; the answer is the aircraft's own.
@@ -259,10 +286,18 @@ async fn command_note(
     (status = 409, description = "The aircraft cannot take it now", body = ApiError),
     (status = 502, description = "The aircraft does not answer", body = ApiError),
 ))]
-async fn mission(
-    State(service): State<Service>,
-    Body(upload): Body<FleetMissionUpload>,
-) -> Result<Response, Refused> {
+async fn mission(State(service): State<Service>, Body(upload): Body<FleetMissionUpload>) -> Response {
+    let what = Wrote {
+        action: "mission",
+        what: format!("{}, {} waypoints", upload.mission.name, upload.mission.waypoints.len()),
+        to: vec![upload.vehicle.clone()],
+        ..Wrote::default()
+    };
+    wrote(what, give(&service, upload).await)
+}
+
+/// Passes a mission on.
+pub(crate) async fn give(service: &Service, upload: FleetMissionUpload) -> Result<Response, Refused> {
     let client = service.client_of(&upload.vehicle).map_err(Refused::unavailable)?;
     let address = service.locate(upload.vehicle).await?;
     let answer = {
@@ -293,11 +328,11 @@ async fn links(State(service): State<Service>) -> Result<Json<FleetLinks>, Refus
     (status = 409, description = "Another test runs, or an aircraft cannot take part now", body = ApiError),
     (status = 502, description = "An aircraft does not answer", body = ApiError),
 ))]
-async fn begin_link_test(
-    State(service): State<Service>,
-    Body(request): Body<LinkTestRequest>,
-) -> Result<(StatusCode, Json<FleetLinkTest>), Refused> {
-    Ok((StatusCode::ACCEPTED, Json(service.begin_link_test(request).await?)))
+async fn begin_link_test(State(service): State<Service>, Body(request): Body<LinkTestRequest>) -> Response {
+    let to = std::iter::once(&request.sender).chain(&request.receivers).cloned().collect();
+    let what = Wrote { action: "begin_link_test", to, ..Wrote::default() };
+    let begun = service.begin_link_test(request).await;
+    wrote(what, begun.map(|test| (StatusCode::ACCEPTED, Json(test))))
 }
 
 /// The test that runs, or the last.
@@ -314,8 +349,9 @@ async fn link_test(State(service): State<Service>) -> Result<Json<FleetLinkTest>
     (status = 200, description = "It has ended at the aircraft that answer", body = FleetLinkTest),
     (status = 404, description = "There was none since the service started", body = ApiError),
 ))]
-async fn end_link_test(State(service): State<Service>) -> Result<Json<FleetLinkTest>, Refused> {
-    service.end_link_test().await.map(Json)
+async fn end_link_test(State(service): State<Service>) -> Response {
+    let what = Wrote { action: "end_link_test", ..Wrote::default() };
+    wrote(what, service.end_link_test().await.map(Json))
 }
 
 /// One receiver's record.
@@ -374,6 +410,44 @@ async fn mission_export(
     Body(request): Body<MissionExport>,
 ) -> Result<Json<MissionExportFile>, Refused> {
     let written = reading(&service, move || mission_file::export(&request)).await?;
+    written.map(Json).map_err(Refused::bad_request)
+}
+
+/// So many aircraft, so far apart.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct OfFormations {
+    /// 1 to 128.
+    aircraft: u8,
+    /// Distance between slots, metres.
+    distance_m: f64,
+}
+
+/// The formations that a plan can name, each with its places, to be drawn.
+#[utoipa::path(get, path = paths::FORMATIONS, tag = "fleet", params(OfFormations), responses(
+    (status = 200, description = "The formations", body = FormationPictures),
+    (status = 400, description = "No number of aircraft, or no distance", body = ApiError),
+))]
+async fn formations(
+    query: Result<Query<OfFormations>, QueryRejection>,
+) -> Result<Json<FormationPictures>, Refused> {
+    let Query(asked) = query.map_err(|rejection| Refused::bad_request(rejection.body_text()))?;
+    let pictures = plan_file::formations(usize::from(asked.aircraft), asked.distance_m);
+    pictures.map(Json).map_err(Refused::bad_request)
+}
+
+/// Writes a plan as a file that `wingbeat bench run` flies, its missions included; nothing is sent to aircraft.
+#[utoipa::path(post, path = paths::PLAN_FILE, tag = "fleet", request_body = PlanFile, responses(
+    (status = 200, description = "The file", body = MissionExportFile),
+    (status = 400, description = "A plan that cannot be flown", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+))]
+async fn plan_as_file(
+    State(service): State<Service>,
+    Body(plan): Body<PlanFile>,
+) -> Result<Json<MissionExportFile>, Refused> {
+    let written = reading(&service, move || plan_file::write(&plan)).await?;
     written.map(Json).map_err(Refused::bad_request)
 }
 

@@ -126,10 +126,18 @@ impl Ledger {
             command: request.command,
             time_ms,
             note: String::new(),
+            by: String::new(),
             results,
         });
         self.forget_finished();
         orders
+    }
+
+    /// Keeps which user gave a command.
+    pub(crate) fn attribute(&mut self, id: &str, by: String) {
+        if let Some(entry) = self.commands.iter_mut().find(|entry| entry.id == id) {
+            entry.by = by;
+        }
     }
 
     /// Keeps why a command was given; false where it is none that is shown.

@@ -14,7 +14,9 @@
 #![allow(clippy::disallowed_methods, reason = "the ground service runs in real time")]
 #![forbid(unsafe_code)]
 
+mod access;
 mod base_station;
+pub mod certificate;
 mod client;
 mod deliver;
 mod delta;
@@ -28,6 +30,7 @@ mod links;
 pub mod mission_file;
 mod owner;
 mod page;
+mod plan_file;
 mod planning;
 mod push;
 mod refused;
@@ -44,18 +47,20 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
-use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetPicture, paths};
+use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetMissionUpload, FleetPicture, paths};
 use wingbeat_radio::{Radio, UdpBroadcast};
 use wingbeat_server::Large;
 use wingbeat_wire::Role;
 
+pub use access::users;
+pub use access::{NoAccess, PageCertificate, Protection, SESSION};
 pub use client::NoClient;
 pub use desk::ConsoleConfig;
 pub use http::openapi;
 pub use links::{Reach, run_link_test};
 pub use push::{Receipt, push_keys};
 pub use refused::Refused;
-pub use wingbeat_server::{Hosts, NameError};
+pub use wingbeat_server::{Hosts, NameError, machine_names};
 
 /// Aircraft that one service follows.
 pub const MAX_AIRCRAFT: usize = 512;
@@ -94,6 +99,8 @@ pub struct Config {
     pub hosts: Hosts,
     /// The console's keys; without them it commands aircraft without keys only.
     pub console: Option<ConsoleConfig>,
+    /// Who may use it.
+    pub protection: Protection,
 }
 
 /// Why the service cannot start.
@@ -121,6 +128,9 @@ pub enum StartError {
         /// The system's message.
         source: io::Error,
     },
+    /// The users, the log of what is done, or the certificate.
+    #[error("ground service: {0}")]
+    Access(#[from] NoAccess),
     /// A base station without a radio.
     #[error("base station: found no radio, expected one: corrections are broadcast")]
     NoRadio,
@@ -184,14 +194,26 @@ impl Ground {
             TcpListener::bind(bind).await.map_err(|source| StartError::Bind { address: bind, source })?;
         let address = listener.local_addr().map_err(|source| StartError::Bind { address: bind, source })?;
 
+        let access = access::Access::new(&config.protection, address.port())?;
+        let tls = config.protection.tls.as_ref().map(|page| {
+            wingbeat_server::Acceptor::of_page(&page.certificate, &page.key).map_err(NoAccess::from)
+        });
+        let tls = tls.transpose()?;
+
         let (requests, request_queue) = mpsc::channel(QUEUE);
         let (messages, message_queue) = mpsc::channel(QUEUE);
         let now = Instant::now();
         let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
         let desk = config.console.map(|console| Arc::new(desk::Desk::new(console, radio.is_some())));
         let has_map = config.tiles.is_some();
-        let service =
-            service::Service::new(requests, clients.clone(), desk.clone(), config.web_dir, config.tiles);
+        let service = service::Service::new(
+            requests,
+            clients.clone(),
+            desk.clone(),
+            config.web_dir,
+            config.tiles,
+            access,
+        );
         let (stop, stopped) = watch::channel(false);
         let port = address.port();
 
@@ -224,11 +246,12 @@ impl Ground {
             answer_within: ANSWER_LIMIT,
             body_bytes: http::MAX_BODY_BYTES,
             large: Some(Large {
-                paths: &[paths::MISSION_FILES, paths::MISSION_EXPORT, paths::PLAN_PREVIEW],
+                paths: &[paths::MISSION_FILES, paths::MISSION_EXPORT, paths::PLAN_PREVIEW, paths::PLAN_FILE],
                 bytes: mission_file::MAX_BODY_BYTES,
                 simultaneous: MISSION_FILES_MAX,
             }),
             hosts: config.hosts,
+            tls,
             ..Default::default()
         };
         let server = tokio::spawn(wingbeat_server::serve(listener, router, limits, stopped, || {}));
@@ -269,7 +292,20 @@ impl Handle {
     ///
     /// The request is wrong, or the command cannot be done now.
     pub async fn command(&self, request: FleetCommandRequest) -> Result<FleetCommandReply, Refused> {
-        Ok(self.service.admit(request).await?.reply)
+        Ok(self.service.admit(request, String::new()).await?.reply)
+    }
+
+    /// Gives an aircraft its mission, as PUT `/api/v1/fleet/mission` does.
+    ///
+    /// # Errors
+    /// The reason, the aircraft's own where it refused.
+    pub async fn give_mission(&self, upload: FleetMissionUpload) -> Result<(), String> {
+        let answer = http::give(&self.service, upload).await.map_err(|refused| refused.to_string())?;
+        if answer.status().is_success() {
+            return Ok(());
+        }
+        let body = axum::body::to_bytes(answer.into_body(), http::MAX_BODY_BYTES).await;
+        Err(body.map_or_else(|error| error.to_string(), |body| String::from_utf8_lossy(&body).into_owned()))
     }
 
     /// Stops following, delivering and serving; returns when the port is free.
@@ -280,6 +316,7 @@ impl Handle {
             self.server.abort();
             let _ = (&mut self.server).await;
         }
+        self.service.access().audit.flush().await;
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) enum Message {
 pub(crate) enum Request {
     Picture(oneshot::Sender<FleetPicture>),
     Subscribe(oneshot::Sender<Result<Subscription, Refused>>),
-    Command(FleetCommandRequest, oneshot::Sender<Result<Admitted, Refused>>),
+    Command(FleetCommandRequest, String, oneshot::Sender<Result<Admitted, Refused>>),
     Locate(String, oneshot::Sender<Result<String, Refused>>),
     /// One aircraft by its id, with everything.
     Aircraft(String, oneshot::Sender<Result<FleetAircraft, Refused>>),
@@ -211,7 +211,7 @@ impl Owner {
         match request {
             Request::Picture(reply) => drop(reply.send(self.picture(now))),
             Request::Subscribe(reply) => drop(reply.send(self.subscribe(now))),
-            Request::Command(request, reply) => drop(reply.send(self.command(&request, now))),
+            Request::Command(request, by, reply) => drop(reply.send(self.command(&request, by, now))),
             Request::Addresses(reply) => drop(reply.send(self.addresses())),
             Request::Locate(id, reply) => drop(reply.send(self.locate(&id).map(str::to_owned))),
             Request::Aircraft(id, reply) => drop(reply.send(self.aircraft(&id, now))),
@@ -433,7 +433,12 @@ impl Owner {
         }
     }
 
-    fn command(&mut self, request: &FleetCommandRequest, now: Instant) -> Result<Admitted, Refused> {
+    fn command(
+        &mut self,
+        request: &FleetCommandRequest,
+        by: String,
+        now: Instant,
+    ) -> Result<Admitted, Refused> {
         // What an aircraft would refuse must not be accepted here: a stop would never leave.
         let is_visible = request.id.bytes().all(|byte| byte.is_ascii_graphic());
         if request.id.is_empty() || request.id.len() > MAX_ID_CHARACTERS || !is_visible {
@@ -514,6 +519,7 @@ impl Owner {
         });
         let targets: Vec<_> = targets.collect();
         let orders = self.ledger.admit(request, self.fleet.time_ms(now), targets);
+        self.ledger.attribute(&request.id, by);
         tracing::info!(
             id = request.id,
             command = %request.command,

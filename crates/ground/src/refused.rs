@@ -49,6 +49,10 @@ impl Refused {
         Self { status, ..self }
     }
 
+    pub(crate) fn with_code(self, code: &'static str) -> Self {
+        Self { code, ..self }
+    }
+
     /// The HTTP status that it is answered with.
     #[must_use]
     pub fn status(&self) -> u16 {
@@ -58,7 +62,10 @@ impl Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let body = ApiError { code: self.code.to_owned(), message: self.message };
-        (self.status, Json(body)).into_response()
+        let body = ApiError { code: self.code.to_owned(), message: self.message.clone() };
+        let mut response = (self.status, Json(body)).into_response();
+        // For the log of what was done.
+        response.extensions_mut().insert(self);
+        response
     }
 }

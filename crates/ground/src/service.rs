@@ -10,6 +10,7 @@ use wingbeat_api::{
     LinkTestRequest,
 };
 
+use crate::access::Access;
 use crate::client::Clients;
 use crate::desk::Desk;
 use crate::links::{self, LinkTest, Party};
@@ -27,6 +28,7 @@ pub(crate) struct Service {
     /// Mission files may be read simultaneously, so many.
     readers: Arc<Semaphore>,
     links: Arc<links::Desk>,
+    access: Arc<Access>,
 }
 
 /// Mission files that are read at the same time; each takes some 60 ms of one core.
@@ -39,6 +41,7 @@ impl Service {
         desk: Option<Arc<Desk>>,
         web_dir: Option<PathBuf>,
         map: Option<PathBuf>,
+        access: Access,
     ) -> Self {
         let readers = Arc::new(Semaphore::new(READERS));
         Self {
@@ -49,12 +52,18 @@ impl Service {
             map: map.map(Arc::from),
             readers,
             links: Arc::default(),
+            access: Arc::new(access),
         }
     }
 
     /// The token of the lease of the aircraft at that address, where the console has keys.
     pub(crate) fn token(&self, address: &str) -> Option<String> {
         self.desk.as_ref()?.token(address)
+    }
+
+    /// Who may do what.
+    pub(crate) fn access(&self) -> &Arc<Access> {
+        &self.access
     }
 
     /// The client for the aircraft with this id.
@@ -84,8 +93,9 @@ impl Service {
         self.ask(Request::Subscribe).await?
     }
 
-    pub(crate) async fn admit(&self, request: FleetCommandRequest) -> Result<Admitted, Refused> {
-        self.ask(|reply| Request::Command(request, reply)).await?
+    /// `by` is the user's name.
+    pub(crate) async fn admit(&self, request: FleetCommandRequest, by: String) -> Result<Admitted, Refused> {
+        self.ask(|reply| Request::Command(request, by, reply)).await?
     }
 
     /// The address of the one aircraft that has this id.

@@ -184,6 +184,7 @@ async fn with_page(folder: &Path) -> Handle {
         tiles: None,
         hosts: Hosts::default(),
         console: None,
+        protection: Default::default(),
     };
     Ground::start(config).await.expect("it starts")
 }

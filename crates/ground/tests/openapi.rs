@@ -18,10 +18,12 @@ fn it_describes_every_path_of_the_service() {
     let document = wingbeat_ground::openapi();
     let paths: Vec<_> = document.paths.paths.keys().map(String::as_str).collect();
     use wingbeat_api::paths::{
-        FLEET, FLEET_AIRCRAFT, FLEET_COMMAND_NOTE, FLEET_COMMANDS, FLEET_EVENTS, FLEET_LINK_TEST,
-        FLEET_LINK_TEST_FILE, FLEET_LINKS, FLEET_MISSION, MISSION_EXPORT, MISSION_FILES, PLAN_PREVIEW,
+        AUDIT, FLEET, FLEET_AIRCRAFT, FLEET_COMMAND_NOTE, FLEET_COMMANDS, FLEET_EVENTS, FLEET_LINK_TEST,
+        FLEET_LINK_TEST_FILE, FLEET_LINKS, FLEET_MISSION, FORMATIONS, MISSION_EXPORT, MISSION_FILES,
+        PLAN_FILE, PLAN_PREVIEW, SESSION, USER_SESSIONS, USERS,
     };
     let expected = [
+        AUDIT,
         FLEET,
         FLEET_AIRCRAFT,
         FLEET_COMMANDS,
@@ -33,7 +35,12 @@ fn it_describes_every_path_of_the_service() {
         FLEET_MISSION,
         MISSION_FILES,
         MISSION_EXPORT,
+        PLAN_FILE,
+        FORMATIONS,
         PLAN_PREVIEW,
+        SESSION,
+        USERS,
+        USER_SESSIONS,
     ];
     assert_eq!(paths, expected);
     let schemas = document.components.expect("components").schemas;

@@ -203,6 +203,7 @@ async fn a_port_in_use_is_one_clear_message() {
         tiles: None,
         hosts: Default::default(),
         console: None,
+        protection: Default::default(),
     })
     .await
     .expect_err("it is taken");

@@ -93,7 +93,7 @@ impl Hosts {
     }
 
     fn named(&self, authority: Option<Authority>, shown: &str) -> Result<(), Refusal> {
-        let machine = machine();
+        let machine = machine_names();
         let is_known = |authority: &Authority| {
             let host = plain(authority.host());
             let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
@@ -117,7 +117,8 @@ impl Hosts {
 }
 
 /// The names of this machine: its own, and by multicast DNS. Read anew, because a network may give another.
-fn machine() -> Vec<String> {
+#[must_use]
+pub fn machine_names() -> Vec<String> {
     let own = rustix::system::uname().nodename().to_str().map(plain).unwrap_or_default();
     let short = own.split('.').next().unwrap_or_default().to_owned();
     if short.is_empty() || short.starts_with('(') {
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_server_answers_to_addresses_and_to_its_own_names_only() {
-        let own = machine();
+        let own = machine_names();
         let mut good: Vec<String> =
             ["127.0.0.1:8700", "10.0.0.7", "[::1]:8080", "[2001:db8::7]", "localhost:1"]
                 .map(str::to_owned)

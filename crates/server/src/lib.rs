@@ -48,10 +48,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at};
 
+pub use hosts::machine_names;
 pub use hosts::{Hosts, NameError};
 pub use secure::{Barred, Refusals};
 pub use table::{Connection, Stream};
-pub use wingbeat_tls::{Acceptor, Peer};
+pub use wingbeat_tls::{Acceptor, NoCertificate, Peer};
 
 use crate::patience::Patient;
 use crate::secure::Opened;
@@ -107,7 +108,7 @@ pub struct Settings {
     pub large: Option<Large>,
     /// The names under which this server may be addressed.
     pub hosts: Hosts,
-    /// How it speaks TLS; without it, every peer is served, and nothing is encrypted.
+    /// How it speaks TLS, to the fleet or to browsers; without it, every peer is served, and nothing is encrypted.
     pub tls: Option<Acceptor>,
     /// Where it counts what it refuses.
     pub refusals: Refusals,
@@ -245,7 +246,7 @@ async fn carry(
     let carried = Carried { connection, address: address.to_string(), begun, router, settings, stop };
     match opened {
         Ok(Opened::Plain(stream)) => carried.http(stream, None).await,
-        Ok(Opened::Secured(stream, peer)) => carried.http(stream, Some(peer)).await,
+        Ok(Opened::Secured(stream, peer)) => carried.http(stream, peer).await,
         Err(None) => tracing::debug!(%address, "an HTTP connection ended before it began"),
         Err(Some(barred)) => carried.settings.refusals.count(barred, &address),
     }

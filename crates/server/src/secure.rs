@@ -18,6 +18,8 @@ const DRAINED_MAX: usize = 64 * 1024;
 pub enum Barred {
     /// Without TLS, where this server has keys.
     NotTls,
+    /// Without TLS, where this server has a certificate.
+    NotHttps,
     /// With TLS, where this server has none.
     Tls,
     /// No TLS 1.3, or none with keys in place of certificates.
@@ -38,8 +40,9 @@ pub enum Barred {
 
 impl Barred {
     /// Every reason, in the order of the counts.
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::NotTls,
+        Self::NotHttps,
         Self::Tls,
         Self::TlsVersion,
         Self::UnknownKey,
@@ -55,6 +58,7 @@ impl Barred {
     pub fn name(self) -> &'static str {
         match self {
             Self::NotTls => "not_tls",
+            Self::NotHttps => "not_https",
             Self::Tls => "tls",
             Self::TlsVersion => "tls_version",
             Self::UnknownKey => "unknown_key",
@@ -72,6 +76,9 @@ impl Barred {
             Self::NotTls => {
                 "found HTTP without TLS, expected TLS 1.3 with a key of this fleet: this aircraft has keys \
                  (for the ground service: --keys FOLDER)"
+            }
+            Self::NotHttps => {
+                "found HTTP without TLS, expected HTTPS: open the address with https:// in place of http://"
             }
             Self::Tls => {
                 "found TLS, expected HTTP without: no keys are configured here (security.insecure = true); start the \
@@ -134,7 +141,7 @@ impl Refusals {
 /// A connection on which HTTP may begin.
 pub(crate) enum Opened {
     Plain(TcpStream),
-    Secured(Box<TlsStream<TcpStream>>, Peer),
+    Secured(Box<TlsStream<TcpStream>>, Option<Peer>),
 }
 
 /// Shakes hands where there are keys; `Err` is why the connection is not served, and nothing where its peer hung up.
@@ -150,7 +157,11 @@ pub(crate) async fn open(mut stream: TcpStream, tls: Option<&Acceptor>) -> Resul
             Err(error) => Err(Some(wingbeat_tls::why(&error).map_or(Barred::Handshake, Barred::from))),
         },
         (tls, _) => {
-            let barred = if tls.is_some() { Barred::NotTls } else { Barred::Tls };
+            let barred = match tls {
+                Some(tls) if tls.is_of_fleet() => Barred::NotTls,
+                Some(_) => Barred::NotHttps,
+                None => Barred::Tls,
+            };
             // Whether it is received or not, there is nothing more to do.
             let _ = answer_in_the_clear(&mut stream, barred).await;
             Err(Some(barred))

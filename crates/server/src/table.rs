@@ -59,6 +59,7 @@ pub struct Connection {
 struct Place {
     table: Table,
     id: u64,
+    peer: IpAddr,
     leave: Arc<Notify>,
 }
 
@@ -139,7 +140,7 @@ impl Table {
                 || entries.give_way(Some(id), |_| true);
         }
         drop(entries);
-        Connection { place: Arc::new(Place { table: self.clone(), id, leave }) }
+        Connection { place: Arc::new(Place { table: self.clone(), id, peer: peer.to_canonical(), leave }) }
     }
 
     /// One that waits leaves: the system is short of something.
@@ -149,6 +150,18 @@ impl Table {
 }
 
 impl Connection {
+    /// The address of the peer.
+    #[must_use]
+    pub fn peer(&self) -> IpAddr {
+        self.place.peer
+    }
+
+    /// By what the peer is counted: its address, of IPv6 its network of 64 bits.
+    #[must_use]
+    pub fn share(&self) -> IpAddr {
+        share(self.place.peer)
+    }
+
     /// Waits until the connection has to end because another needs its room.
     pub(crate) async fn given_way(&self) {
         self.place.leave.notified().await;

@@ -7,12 +7,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
-use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::{CertifiedKey, Signer as HandshakeSigner, SigningKey};
@@ -92,7 +94,7 @@ impl Identity {
             .with_client_cert_verifier(Arc::new(OfClients(self.fleet.clone())))
             .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(self.own.clone())));
         config.send_tls13_tickets = 0;
-        Ok(Acceptor { acceptor: TlsAcceptor::from(Arc::new(config)), fleet: self.fleet.clone() })
+        Ok(Acceptor { acceptor: TlsAcceptor::from(Arc::new(config)), fleet: Some(self.fleet.clone()) })
     }
 
     /// How aircraft are asked: the key that answers must be an aircraft's, and if one is given, that one's.
@@ -139,11 +141,32 @@ pub fn plain_client() -> Result<ClientConfig, Error> {
     Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Accepts connections of the fleet.
+/// Accepts connections: of the fleet, by the keys of its roster, or of browsers, which know this end by its certificate.
 #[derive(Clone)]
 pub struct Acceptor {
     acceptor: TlsAcceptor,
-    fleet: Arc<Fleet>,
+    /// Who is admitted; without it whoever asks is, and proves nothing by its connection.
+    fleet: Option<Arc<Fleet>>,
+}
+
+/// Why a server has no certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum NoCertificate {
+    /// A file holds none, or no key.
+    #[error("{}: found {found}, expected {expected}", .path.display())]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What it holds.
+        found: String,
+        /// What is needed.
+        expected: &'static str,
+    },
+    /// They do not belong together, or `ring` has no such key.
+    #[error(
+        "found a certificate and a key with which no TLS is served ({0}), expected a certificate and its own key"
+    )]
+    Pair(#[from] Error),
 }
 
 impl std::fmt::Debug for Acceptor {
@@ -153,17 +176,52 @@ impl std::fmt::Debug for Acceptor {
 }
 
 impl Acceptor {
-    /// Speaks TLS on a connection that was accepted; with whom.
+    /// How a page is served: by the chain of certificates in one PEM file and the key of the first in another. Read anew
+    /// for each start; a certificate that has expired is the browser's to refuse.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds another thing, and a key that is not the certificate's.
+    pub fn of_page(certificate: &Path, key: &Path) -> Result<Self, NoCertificate> {
+        let refused =
+            |path: &Path, found: String, expected| NoCertificate::File { path: path.into(), found, expected };
+        let expected = "a certificate in PEM (-----BEGIN CERTIFICATE-----), those that signed it after it";
+        let chain = CertificateDer::pem_file_iter(certificate)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| refused(certificate, error.to_string(), expected))?;
+        if chain.is_empty() {
+            return Err(refused(certificate, "no certificate".to_owned(), expected));
+        }
+        let expected = "its secret key in PEM (-----BEGIN PRIVATE KEY-----)";
+        let secret =
+            PrivateKeyDer::from_pem_file(key).map_err(|error| refused(key, error.to_string(), expected))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&TLS13])?
+            .with_no_client_auth()
+            .with_single_cert(chain, secret)?;
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), fleet: None })
+    }
+
+    /// Whether a connection proves which sender of the roster is at its other end.
+    #[must_use]
+    pub fn is_of_fleet(&self) -> bool {
+        self.fleet.is_some()
+    }
+
+    /// Speaks TLS on a connection that was accepted; with whom, where there is a roster.
     ///
     /// # Errors
     /// The handshake failed: [`why`] tells of what.
-    pub async fn accept(&self, stream: TcpStream) -> io::Result<(server::TlsStream<TcpStream>, Peer)> {
+    pub async fn accept(
+        &self,
+        stream: TcpStream,
+    ) -> io::Result<(server::TlsStream<TcpStream>, Option<Peer>)> {
         let stream = self.acceptor.accept(stream).await?;
+        let Some(fleet) = &self.fleet else { return Ok((stream, None)) };
         let certificates = stream.get_ref().1.peer_certificates();
-        let peer = certificates.and_then(|all| self.fleet.peer(all.first()?));
+        let peer = certificates.and_then(|all| fleet.peer(all.first()?));
         // The verifier admitted no other.
         let peer = peer.ok_or_else(|| io::Error::other(Error::from(UNKNOWN)))?;
-        Ok((stream, peer))
+        Ok((stream, Some(peer)))
     }
 }
 

@@ -32,6 +32,7 @@ async fn meet(answers: Identity, calls: Identity) -> (Result<Peer, Option<Why>>,
     let server = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         let (mut stream, peer) = answers.acceptor().unwrap().accept(stream).await.map_err(|e| why(&e))?;
+        let peer = peer.unwrap();
         stream.write_all(b"x").await.map_err(|e| why(&e))?;
         stream.flush().await.map_err(|e| why(&e))?;
         // The caller hangs up.

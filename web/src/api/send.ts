@@ -25,7 +25,8 @@ export function newCommandId(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-export type SendResult = { ok: true } | { ok: false; reason: string };
+/** `signedOut`: the session has ended. It is not sent again after the next one begins: the operator decides anew. */
+export type SendResult = { ok: true } | { ok: false; reason: string; signedOut?: boolean };
 
 export interface SendOptions {
   /** Ends the repeats: a newer command has replaced this one. */
@@ -52,7 +53,7 @@ export async function sendCommand(body: FleetCommandRequest, options: SendOption
       if (response.ok) return { ok: true };
       reason = await explain(response);
       // The service read the request and refused it: sending it again would change nothing.
-      if (response.status >= 400 && response.status < 500) return { ok: false, reason };
+      if (response.status >= 400 && response.status < 500) return { ok: false, reason, ...(response.status === 401 ? { signedOut: true } : {}) };
     } catch {
       if (options.signal.aborted) continue;
       reason = 'the ground service does not answer';

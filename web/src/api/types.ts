@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was done through this service, by whom: the last 500 entries at most. */
+        get: operations["audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet": {
         parameters: {
             query?: never;
@@ -209,6 +226,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/plan/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Writes a plan as a file that `wingbeat bench run` flies, its missions included; nothing is sent to aircraft. */
+        post: operations["plan_as_file"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plan/formations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The formations that a plan can name, each with its places, to be drawn. */
+        get: operations["formations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/plan/preview": {
         parameters: {
             query?: never;
@@ -221,6 +272,63 @@ export interface paths {
         /** Previews missions against the fleet as it is now; nothing is sent to aircraft. */
         post: operations["plan_preview"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether users sign in here, and who asks. */
+        get: operations["session"];
+        put?: never;
+        /**
+         * Signs in. The session is a cookie that scripts do not read and other sites do not send; it ends after its time, by
+         *     signing out, when the service is started anew, and when the user is taken out or has another password.
+         * @description An address has 5 attempts at once and one more every 10 s, a name 10 and one more every 6 s.
+         */
+        post: operations["sign_in"];
+        /** Signs out: the session has ended, whatever has its cookie. */
+        delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The users, and how many sessions each has. */
+        get: operations["users"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Ends every session of a user: that user signs in again, or not, where the users' file has been changed. */
+        delete: operations["end_sessions"];
         options?: never;
         head?: never;
         patch?: never;
@@ -243,6 +351,14 @@ export interface components {
             leaves?: string | null;
             /** @description Nothing was received from it for the time to live; ends when a datagram is received again. */
             silent: boolean;
+        };
+        /** @description Whether the service knows users, and who asks. */
+        Access: {
+            /** @description Why there is none, where a session was shown: it ended, or is not known. */
+            ended?: string | null;
+            /** @description Whether users sign in. Without, whatever reaches the service commands. */
+            login: boolean;
+            user?: components["schemas"]["SignedIn"] | null;
         };
         /** @description Which buttons work, and why not where they do not. */
         Actions: {
@@ -322,6 +438,53 @@ export interface components {
             code: string;
             /** @description One sentence for the operator: what, where, found, expected. */
             message: string;
+        };
+        /** @description One thing that was done, or refused. */
+        AuditEntry: {
+            /** @description What was done: `command`, `mission`, `sign_in`, and so on. */
+            action: string;
+            /** @description The address that it came from. */
+            address: string;
+            /** @description The command's id; empty for everything else. */
+            id?: string;
+            /**
+             * Format: int64
+             * @description Counts up over restarts of the service.
+             */
+            number: number;
+            /** @description Why it was refused; empty where it was not. */
+            refused?: string;
+            role?: components["schemas"]["UserRole"] | null;
+            /**
+             * Format: int32
+             * @description The HTTP status that it was answered with.
+             */
+            status: number;
+            /** @description UTC, as in RFC 3339, to the millisecond. */
+            time: string;
+            /** @description Ids of the aircraft that it was for; empty are all, or none. */
+            to?: string[];
+            /** @description Who; empty where none had signed in. */
+            user: string;
+            /** @description More of it: the command's name, the mission's hash. */
+            what: string;
+        };
+        /** @description What was done through the ground service. */
+        AuditLog: {
+            /** @description Oldest first. */
+            entries: components["schemas"]["AuditEntry"][];
+            /** @description Whether it is kept in a file; else it ends with the service. */
+            kept: boolean;
+            /**
+             * Format: int64
+             * @description Entries that did not reach the file, since the service started. Their numbers are missing there.
+             */
+            lost: number;
+            /**
+             * Format: int64
+             * @description Refused requests of the kind that a stranger can send without end, of which the log has no entry.
+             */
+            suppressed: number;
         };
         /** @description What an autopilot reports of itself. */
         Autopilot: {
@@ -538,6 +701,8 @@ export interface components {
         };
         /** @description A command for many and what became of it. */
         FleetCommand: {
+            /** @description The user that gave it; empty where the service has no users. */
+            by?: string;
             /** @description The command. */
             command: components["schemas"]["Command"];
             /** @description The command's id. */
@@ -723,6 +888,35 @@ export interface components {
              * @description Records that were written.
              */
             written: number;
+        };
+        /** @description A formation, to be drawn. */
+        FormationPicture: {
+            /** @description What it looks like, in words. */
+            appearance: string;
+            /** @description The slot that leads. */
+            leads: number;
+            /** @description Its name. */
+            name: string;
+            /** @description Its places, seen from the one that leads, by slot from 0. */
+            places: components["schemas"]["FormationPlace"][];
+        };
+        /** @description The formations that a plan can name. */
+        FormationPictures: {
+            /** @description In the order in which they are listed. */
+            formations: components["schemas"]["FormationPicture"][];
+        };
+        /** @description A place of a formation. */
+        FormationPlace: {
+            /**
+             * Format: double
+             * @description Along the heading, metres.
+             */
+            ahead_m: number;
+            /**
+             * Format: double
+             * @description To the right of the heading, metres.
+             */
+            right_m: number;
         };
         /** @description The gateway for ground stations: its clients, and the frames that it refused. */
         Gateway: {
@@ -1176,6 +1370,31 @@ export interface components {
             /** @description Each with the aircraft that would take it: in a swarm its leader. */
             missions: components["schemas"]["FleetMissionUpload"][];
         };
+        /** @description POST body: a plan to be written as a file that the bench flies. */
+        PlanFile: {
+            /**
+             * Format: int32
+             * @description How many aircraft fly in the swarm; of no meaning where each has its mission.
+             */
+            aircraft: number;
+            /**
+             * Format: double
+             * @description Distance between slots, metres; the same.
+             */
+            distance_m: number;
+            /** @description The formation's name; the same. */
+            formation: string;
+            home?: components["schemas"]["GeoPoint"] | null;
+            /** @description The swarm's mission, or one for each aircraft. */
+            missions: components["schemas"]["MissionUpload"][];
+            /** @description The protocol. */
+            protocol: components["schemas"]["PlanProtocol"];
+            /**
+             * Format: double
+             * @description Speed along the legs, metres per second; a mission that names one flies that where each has its own.
+             */
+            speed_m_s: number;
+        };
         /** @description The formation as *Setup* would plan it now. */
         PlanFormation: {
             /**
@@ -1210,6 +1429,11 @@ export interface components {
             /** @description One line for the operator. */
             text: string;
         };
+        /**
+         * @description What keeps the aircraft of a plan together, or apart.
+         * @enum {string}
+         */
+        PlanProtocol: "muscop" | "mbcap" | "mbcap-e" | "mission";
         /** @description What one aircraft would fly. */
         PlannedFlight: {
             /**
@@ -1330,6 +1554,25 @@ export interface components {
          * @enum {string}
          */
         Severity: "info" | "warning" | "error";
+        /** @description POST body: a user signs in. */
+        SignIn: {
+            /** @description The user's name. */
+            name: string;
+            /** @description The password. */
+            password: string;
+        };
+        /** @description A user with a session. */
+        SignedIn: {
+            /**
+             * Format: int64
+             * @description Until the session ends, milliseconds.
+             */
+            ends_in_ms: number;
+            /** @description The user's name. */
+            name: string;
+            /** @description What the user may do. */
+            role: components["schemas"]["UserRole"];
+        };
         /**
          * @description The states of all protocols, by the names that their papers give them. One that a checker does not know does not
          *     compile.
@@ -1392,6 +1635,28 @@ export interface components {
             /** @description Who flies there, 16 hexadecimal digits. */
             vehicle: string;
         };
+        /** @description One user. */
+        User: {
+            /** @description The name. */
+            name: string;
+            /** @description What the user may do. */
+            role: components["schemas"]["UserRole"];
+            /**
+             * Format: int32
+             * @description Sessions that have not ended.
+             */
+            sessions: number;
+        };
+        /**
+         * @description What a user of the ground service may do. Each may do what those before it may.
+         * @enum {string}
+         */
+        UserRole: "observer" | "operator" | "administrator";
+        /** @description The users of a ground service. */
+        Users: {
+            /** @description By name. */
+            users: components["schemas"]["User"][];
+        };
         /**
          * @description How far a command has come at one aircraft.
          * @enum {string}
@@ -1419,6 +1684,47 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    audit: {
+        parameters: {
+            query?: {
+                /** @description Entries after the one with this number; all that are shown without it. */
+                after?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditLog"];
+                };
+            };
+            /** @description No number */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The user is no operator */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
     fleet: {
         parameters: {
             query?: never;
@@ -1977,6 +2283,82 @@ export interface operations {
             };
         };
     };
+    plan_as_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanFile"];
+            };
+        };
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissionExportFile"];
+                };
+            };
+            /** @description A plan that cannot be flown */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    formations: {
+        parameters: {
+            query: {
+                /** @description 1 to 128. */
+                aircraft: number;
+                /** @description Distance between slots, metres. */
+                distance_m: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The formations */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FormationPictures"];
+                };
+            };
+            /** @description No number of aircraft, or no distance */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
     plan_preview: {
         parameters: {
             query?: never;
@@ -2028,6 +2410,181 @@ export interface operations {
             };
             /** @description The service is ending */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who asks, or why that is not known */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Access"];
+                };
+            };
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description A session has begun */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Access"];
+                };
+            };
+            /** @description No user has this name and this password */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description This service has no users */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description Too many attempts; `retry-after` states when */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description Too many passwords are compared now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description There is no session any more */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    users: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The users */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Users"];
+                };
+            };
+            /** @description The user is no administrator */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    end_sessions: {
+        parameters: {
+            query: {
+                /** @description The name. */
+                user: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user has no session any more */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No name */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The user who asks is no administrator */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such user */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

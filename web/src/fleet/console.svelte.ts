@@ -2,7 +2,8 @@
  * What the page shows: the one place where the stream, the operator's selection and the commands under
  * way meet. Components read it and call its methods; they keep no copy of the fleet.
  */
-import type { Command, FleetCommandRequest } from '../api/model';
+import { readAccess, readAudit, signIn, signOut } from '../api/access';
+import type { Access, AuditEntry, Command, FleetCommandRequest } from '../api/model';
 import { commandName, isRecovery } from '../api/commands';
 import { newCommandId, sendCommand } from '../api/send';
 import { FleetStream } from '../api/stream';
@@ -33,6 +34,10 @@ const TICK_MS = 500;
 const ANNOUNCE_MS = 1_500;
 const SENDINGS_MAX = 16;
 const SLOW_MS = 1_000;
+const AUDIT_MS = 5_000;
+const AUDIT_MAX = 500;
+/** So long before its end a session is called to mind. */
+const ENDS_SOON_MS = 10 * 60_000;
 
 /** The page's clock: it never jumps. */
 export const pageNowMs = (): number => performance.now();
@@ -61,6 +66,28 @@ export class FleetConsole {
   announcement = $state('');
   /** By address: the colour that an aircraft keeps for as long as it is in the fleet. */
   colours = $state.raw<ReadonlyMap<string, number>>(new Map());
+
+  /** Who uses the page; undefined before the service has said. */
+  access = $state.raw<Access | undefined>(undefined);
+  /** The page's clock when the session ends. */
+  #endsAtMs = $state(Infinity);
+  /** The user signs in again although the session lasts. */
+  renewing = $state(false);
+  /** What was done through the service, oldest first; empty for an observer. */
+  audit = $state.raw<readonly AuditEntry[]>([]);
+  /** Entries that the service could not keep. */
+  auditLost = $state(0);
+  /** Nothing is shown and nothing sent before a user signs in. */
+  readonly signedOut: boolean = $derived(this.access?.login === true && this.access.user === undefined);
+  /** Whether this user commands; the service has the last word. */
+  readonly mayCommand: boolean = $derived(
+    this.access?.login !== true || (this.access.user !== undefined && this.access.user !== null && this.access.user.role !== 'observer'),
+  );
+  /** How long the session lasts still, where that is not long. */
+  readonly endsSoonMs: number | undefined = $derived.by(() => {
+    const left = this.#endsAtMs - this.nowMs;
+    return left < ENDS_SOON_MS ? Math.max(0, left) : undefined;
+  });
 
   preferences = $state.raw<Preferences>(readPreferences());
   /** Newest first: what is wrong now and what was. */
@@ -135,7 +162,9 @@ export class FleetConsole {
 
   /** Connects, and returns what disconnects. */
   start(): () => void {
+    void this.checkAccess();
     this.#stream.start();
+    const auditing = setInterval(() => void this.#readAudit(), AUDIT_MS);
     const ticking = setInterval(() => (this.nowMs = pageNowMs()), TICK_MS);
     const slow = setInterval(() => this.#lookBack(), SLOW_MS);
     const sounding = setInterval(() => {
@@ -147,10 +176,52 @@ export class FleetConsole {
       this.#stream.stop();
       clearInterval(ticking);
       clearInterval(slow);
+      clearInterval(auditing);
       clearInterval(sounding);
       clearTimeout(this.#publishing);
       clearTimeout(this.#announcing);
     };
+  }
+
+  /** Asks the service who this is. */
+  async checkAccess(): Promise<void> {
+    const answer = await readAccess();
+    if (answer.ok) this.#setAccess(answer.value);
+  }
+
+  /** Empty, or why not. */
+  async signIn(name: string, password: string): Promise<string> {
+    const answer = await signIn(name, password);
+    if (!answer.ok) return answer.reason;
+    this.renewing = false;
+    this.#setAccess(answer.value);
+    this.#stream.start();
+    return '';
+  }
+
+  async signOut(): Promise<void> {
+    const answer = await signOut();
+    if (!answer.ok) this.#announce([`Not signed out: ${answer.reason}.`]);
+    await this.checkAccess();
+  }
+
+  #setAccess(access: Access): void {
+    this.access = access;
+    this.#endsAtMs = access.user ? pageNowMs() + access.user.ends_in_ms : Infinity;
+    if (!this.signedOut) return;
+    this.#stream.stop();
+    this.live = undefined;
+    // What was under way is not carried into another session.
+    for (const abort of this.#aborts.values()) abort.abort();
+    this.audit = [];
+  }
+
+  async #readAudit(): Promise<void> {
+    if (!this.live || !this.mayCommand || this.access === undefined) return;
+    const answer = await readAudit(this.audit.at(-1)?.number ?? 0);
+    if (!answer.ok) return;
+    this.auditLost = answer.value.lost;
+    if (answer.value.entries.length > 0) this.audit = [...this.audit, ...answer.value.entries].slice(-AUDIT_MAX);
   }
 
   prefer(change: Partial<Preferences>): void {
@@ -177,6 +248,7 @@ export class FleetConsole {
     this.older = olderCommands(aircraft, known, this.older, timeMs);
     this.events = timeline({
       commands, log, alarms: this.alarms, older: this.older, known: this.byId, fleetSize: aircraft.length, console: this.fleet.console,
+      audit: this.audit, startedUnixMs: this.fleet.startedUnixMs,
       own: new Set(this.sendings.map(({ id }) => id)),
     });
   }
@@ -216,7 +288,7 @@ export class FleetConsole {
   /** Setup and Start go to all aircraft, the others to the scope that the operator saw on the button. */
   async send(command: Command, scope: Scope): Promise<void> {
     // An empty list means all in a request: none must never become all.
-    if (scope.kind === 'none') return;
+    if (scope.kind === 'none' || !this.#may(commandName(command))) return;
     const body = { id: newCommandId(), command, vehicles: [...scope.vehicles] };
     if (isRecovery(command)) this.#replaceBy(body.vehicles);
     await this.#deliver(body, scope.short);
@@ -225,8 +297,15 @@ export class FleetConsole {
   /** Sent to the whole swarm, for every member that receives it: also the excluded one. */
   async exclude(aircraft: Aircraft): Promise<void> {
     const member = aircraft.fleet.status?.id;
-    if (member === undefined) return;
+    if (member === undefined || !this.#may('Exclude')) return;
     await this.#deliver({ id: newCommandId(), command: { exclude: { member } }, vehicles: [] }, displayName(aircraft));
+  }
+
+  /** Says why not, where this user does not command. */
+  #may(what: string): boolean {
+    if (this.mayCommand) return true;
+    this.#announce([`${what} was not sent: ${this.signedOut ? 'nobody has signed in' : 'an observer commands nothing'}.`]);
+    return false;
   }
 
   async #deliver(body: Addressed, scope: string): Promise<void> {
@@ -241,6 +320,7 @@ export class FleetConsole {
     this.#aborts.delete(body.id);
     this.#changeSending(body.id, result.ok ? { state: 'sent', reason: '' } : { state: 'failed', reason: result.reason });
     if (!result.ok) this.#announce([`${commandName(body.command)} was not sent: ${result.reason}.`]);
+    if (!result.ok && result.signedOut) await this.checkAccess();
   }
 
   /** An older command must not get through late, after the newer one. */
@@ -255,6 +335,8 @@ export class FleetConsole {
   }
 
   #setLive(live: boolean): void {
+    // The service does not say on a stream why it ended: perhaps the session has.
+    if (!live) void this.checkAccess();
     if (live === this.live) return;
     if (!live) this.#announce(['Ground service not reachable.']);
     else if (this.live === false) this.#announce(['Ground service reachable again.']);

@@ -1,6 +1,6 @@
 /** All that happened, in one list: commands and who gave them, the aircraft's logs, alarms. By the ground service's clock. */
 import { commandName, excluded } from '../api/commands';
-import type { FleetCommand, Severity } from '../api/model';
+import type { AuditEntry, FleetCommand, Severity } from '../api/model';
 import { nameOf, withNames, type ById } from './avoidance';
 import type { Alarm } from './alarms';
 import { addressed, summarizeCommand, type OlderCommand } from './commands';
@@ -11,7 +11,7 @@ import type { FlightClock } from './summary';
 
 export const TIMELINE_MAX = 400;
 
-export type EventKind = 'command' | 'alarm' | 'log';
+export type EventKind = 'command' | 'alarm' | 'log' | 'audit';
 
 export interface TimelineEvent {
   readonly key: string;
@@ -34,11 +34,31 @@ export interface Sources {
   /** The name of this console, and the ids of the commands that this page has sent. */
   readonly console: string;
   readonly own: ReadonlySet<string>;
+  /** What was done through the ground service, and when that started, milliseconds since 1970. */
+  readonly audit: readonly AuditEntry[];
+  readonly startedUnixMs: number;
 }
 
+const ACTIONS: Readonly<Record<string, string>> = {
+  sign_in: 'signed in', sign_out: 'signed out', mission: 'sent the mission', begin_link_test: 'began a test of links', end_link_test: 'ended the test of links',
+  end_sessions: 'ended the sessions of', request: 'asked',
+};
+
 /** Newest first, at most TIMELINE_MAX. */
-export function timeline({ commands, older, log, alarms, known, fleetSize, console, own }: Sources): TimelineEvent[] {
+export function timeline({ commands, older, log, alarms, known, fleetSize, console, own, audit, startedUnixMs }: Sources): TimelineEvent[] {
   const events: TimelineEvent[] = [];
+  const byId = new Map(audit.filter(({ id, user }) => id !== '' && user !== '').map(({ id, user }) => [id, user]));
+  for (const entry of audit) {
+    const atMs = Date.parse(entry.time) - startedUnixMs;
+    // Commands that were taken have a line that says what became of them.
+    if (atMs < 0 || ((entry.action === 'command' || entry.action === 'note') && entry.refused === '')) continue;
+    const done = [ACTIONS[entry.action] ?? entry.action, entry.what].filter((part) => part !== '').join(' ');
+    events.push({
+      key: `audit/${entry.number}`, atMs, kind: 'audit', severity: entry.refused === '' ? 'info' : 'warning',
+      name: entry.user || entry.address, text: entry.refused === '' ? done : `${done} refused: ${entry.refused}`,
+      by: entry.user ? `${entry.role ?? 'signing in'}, ${entry.address}` : entry.address,
+    });
+  }
   for (const command of commands) {
     const { verdict, text } = summarizeCommand(command);
     const member = excluded(command.command);
@@ -46,13 +66,13 @@ export function timeline({ commands, older, log, alarms, known, fleetSize, conso
     const why = command.note ? `, because: ${command.note}` : '';
     events.push({
       key: `command/${command.id}`, atMs: command.time_ms, kind: 'command', severity: verdict === 'bad' ? 'error' : 'info',
-      name: whom, text: `${commandName(command.command)}: ${text}${why}`, by: own.has(command.id) ? `${console}, this page` : console,
+      name: whom, text: `${commandName(command.command)}: ${text}${why}`, by: [command.by || console, ...(own.has(command.id) ? ['this page'] : [])].join(', '),
     });
   }
   for (const { id, command, seenAtMs, text, bad } of older) {
     events.push({
       key: `older/${id}`, atMs: seenAtMs, kind: 'command', severity: bad ? 'error' : 'info', name: 'Before',
-      text: `${commandName(command)}: ${text}`, by: 'before the ground service started, or another console',
+      text: `${commandName(command)}: ${text}`, by: byId.get(id) ?? 'before the ground service started, or another console',
     });
   }
   for (const { key, line } of log) {

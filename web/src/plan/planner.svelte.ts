@@ -1,8 +1,8 @@
 /** The missions that are being planned: drawn or read, previewed against the aircraft, and sent. Nothing reaches an aircraft before `send`. */
 import { untrack } from 'svelte';
 import { giveMission, readMissionFile, type Answer } from '../api/missions';
-import type { FleetMissionUpload, MissionFormat, MissionUpload, PlanDraft, PlanPreview } from '../api/model';
-import { exportMissions, previewPlan } from '../api/plan';
+import type { FleetMissionUpload, MissionFormat, MissionUpload, PlanDraft, PlanFile, PlanPreview } from '../api/model';
+import { exportMissions, previewPlan, savePlan } from '../api/plan';
 import { allNotes, assign, receivers, sharedProtocol } from '../fleet/assign';
 import { shortHash } from '../fleet/format';
 import { displayName, natural } from '../fleet/sort';
@@ -275,6 +275,14 @@ export class Planner {
       }),
     );
     this.sending = false;
+  }
+
+  /** The plan as a file that the bench flies; what is not in it is said. */
+  async exportPlan(choice: Omit<PlanFile, 'missions' | 'home'>): Promise<{ readonly name: string; readonly text: string } | undefined> {
+    const missions = choice.protocol === 'muscop' ? (this.mission ? [this.mission] : []) : this.drawn.map(({ mission }) => mission);
+    const answer = await savePlan({ ...choice, missions });
+    this.problem = answer.ok ? answer.value.notes.join('; ') : plain(answer.reason);
+    return answer.ok ? answer.value : undefined;
   }
 
   /** The missions as a file; what is not in it is said. */

@@ -93,6 +93,8 @@ pub struct Crowd {
 pub struct File {
     /// Relative to the plan.
     pub path: String,
+    /// What the file holds, where the plan carries it: then the path is a name only.
+    pub text: Option<String>,
     /// Speed of missions that name none, metres per second.
     pub speed_m_s: f64,
 }
@@ -141,7 +143,12 @@ impl Own {
         }
         if let Some(file) = &self.file {
             let path = folder.join(&file.path);
-            let missions = wingbeat_missions::read(&path, &Limits::default())?;
+            let missions = match &file.text {
+                Some(text) => {
+                    wingbeat_missions::parse(Path::new(&file.path), text.as_bytes(), &Limits::default())?
+                }
+                None => wingbeat_missions::read(&path, &Limits::default())?,
+            };
             let (mut own, mut stated) = (Vec::new(), Vec::new());
             for mission in &missions {
                 let speed_m_s = mission.speed_m_s.unwrap_or(file.speed_m_s);

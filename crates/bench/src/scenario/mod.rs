@@ -35,7 +35,7 @@ use wingbeat_wire::{Point, VehicleId};
 
 pub use follow::FollowTask;
 pub use own::{OwnMission, OwnTask, Variant};
-pub use route::{FileMission, ORIGIN, read_mission, route, sample_mission, staircase};
+pub use route::{FileMission, ORIGIN, parse_mission, read_mission, route, sample_mission, staircase};
 pub use swarm::SwarmTask;
 
 use crate::axes::Settings;

@@ -64,6 +64,15 @@ pub fn read_mission(path: &Path, limits: &Limits) -> Result<FileMission> {
     one(path, wingbeat_missions::read(path, limits)?)
 }
 
+/// The same for text that did not come from a disk; the name states its format.
+///
+/// # Errors
+/// As [`read_mission`].
+pub fn parse_mission(name: &str, text: &str, limits: &Limits) -> Result<FileMission> {
+    let name = Path::new(name);
+    one(name, wingbeat_missions::parse(name, text.as_bytes(), limits)?)
+}
+
 /// The sample survey of `deploy/missions`, which is part of the program.
 ///
 /// # Errors

@@ -345,9 +345,10 @@ async fn in_the_air(
         tiles: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
+        protection: Default::default(),
     })
     .await?;
-    fleet.upload_mission(ground.address()).await?;
+    fleet.upload_mission(&ground).await?;
     monitors.iter().for_each(Monitor::begin_rate);
     let observer = fleet.watch(Some(&ground), config.plan.time_limit()).await?;
     let rates: Vec<_> = monitors.iter().map(|m| m.reports().rate.clone()).collect();

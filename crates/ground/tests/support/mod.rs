@@ -305,6 +305,7 @@ pub(crate) async fn ground(fakes: &[Fake]) -> Handle {
         tiles: None,
         hosts: Hosts::default(),
         console: None,
+        protection: Default::default(),
     })
     .await
     .expect("it starts")

@@ -1,0 +1,87 @@
+//! A plan that the console saves is one that the bench flies, without another file.
+#![allow(clippy::disallowed_methods, reason = "the console's service runs in real time")]
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use wingbeat_api::paths;
+use wingbeat_bench::flight::fly;
+use wingbeat_bench::plan::Plan;
+use wingbeat_ground::{Config, Ground, Handle};
+
+async fn service() -> Handle {
+    let config = Config {
+        bind: "127.0.0.1:0".parse().unwrap(),
+        aircraft: vec![],
+        web_dir: None,
+        tiles: None,
+        hosts: Default::default(),
+        console: None,
+        protection: Default::default(),
+    };
+    Ground::start(config).await.unwrap()
+}
+
+async fn save(handle: &Handle, plan: &Value) -> (u16, Value) {
+    let client = wingbeat_ground::plain_client().unwrap();
+    let request = client.post(format!("http://{}{}", handle.address(), paths::PLAN_FILE)).json(plan);
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+/// East of the sample missions' home, metres by degrees.
+fn mission(name: &str, north_m: f64) -> Value {
+    let waypoint = |east_m: f64, north_m: f64| json!({ "latitude_deg": 39.482_594 + north_m / 111_132.0, "longitude_deg": -0.346_265 + east_m / 85_900.0, "height_m": 15.0 });
+    json!({ "name": name, "waypoints": [waypoint(0.0, north_m), waypoint(120.0, north_m), waypoint(120.0, north_m + 90.0)] })
+}
+
+fn plan(protocol: &str, missions: &[Value]) -> Value {
+    json!({
+        "protocol": protocol, "aircraft": 3, "formation": "wedge", "distance_m": 50.0, "speed_m_s": 8.0, "missions": missions,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_plan_is_flown_in_the_bench() {
+    let handle = service().await;
+    let swarm = plan("muscop", &[mission("field", 0.0)]);
+    let apart = plan("mbcap-e", &[mission("south", 0.0), mission("north", 400.0)]);
+    for (saved, aircraft) in [(swarm, 3), (apart, 2)] {
+        let (status, file) = save(&handle, &saved).await;
+        assert_eq!(status, 200, "{file}");
+        assert!(file["name"].as_str().unwrap().ends_with(".toml"), "{file}");
+        let text = file["text"].as_str().unwrap();
+        // Nothing else is needed: the folder has no mission.
+        let read =
+            Plan::parse(text, Path::new("/nowhere")).unwrap_or_else(|error| panic!("{error:#}\n{text}"));
+        let rows = read.flights(Path::new("/nowhere"), 1).unwrap();
+        let [(scenario, seed)] = rows.concat().try_into().expect("one flight");
+        assert_eq!(scenario.aircraft(), aircraft);
+        let flight = fly(&scenario, seed, read.time_limit()).unwrap();
+        assert!(flight.succeeded(), "{:?}\n{text}", flight.warnings);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_that_cannot_be_flown_is_not_saved() {
+    let handle = service().await;
+    let good = plan("muscop", &[mission("field", 0.0)]);
+    let with = |key: &str, value: Value| {
+        let mut plan = good.clone();
+        plan[key] = value;
+        plan
+    };
+    for (bad, expected) in [
+        (with("formation", json!("ring")), "formation: found \"ring\""),
+        (with("formation", json!("custom")), "expected a formation other than custom"),
+        (with("aircraft", json!(1)), "1 aircraft, expected a formation other than custom and 2 to"),
+        (with("distance_m", json!(0.0)), "distance_m: the distance between aircraft is more than 0"),
+        (with("speed_m_s", json!(300.0)), "speed_m_s: found 300, expected 0.1 to 30 m/s"),
+        (with("missions", json!([])), "missions: found 0, expected 1"),
+        (with("missions", json!([mission("a", 0.0), mission("b", 90.0)])), "missions: found 2, expected 1"),
+    ] {
+        let (status, refused) = save(&handle, &bad).await;
+        let message = refused["message"].as_str().unwrap_or_default();
+        assert!(status == 400 && message.contains(expected), "{status} {message}, expected {expected}");
+    }
+}
