@@ -15,6 +15,7 @@ use wingbeat_sim::medium::statistics::Statistics;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
+use crate::lockstep::autopilots;
 use crate::recording::Recording;
 use crate::scenario::{ORIGIN, Scenario};
 
@@ -102,8 +103,8 @@ pub fn fly_recorded(
     let about = [("flight", scenario.label()), ("flight_seed", seed.to_string())];
     let recording = folder.map(|folder| Recording::begin(folder, &about)).transpose()?;
     let mut vehicles = Vec::new();
-    for i in 0..scenario.aircraft() {
-        vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
+    for (i, autopilot) in autopilots(scenario, seed)?.into_iter().enumerate() {
+        vehicles.push((scenario.agent(i, seed)?, autopilot));
     }
     let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m)
         .signing(scenario.signatures, seed)?
@@ -118,6 +119,9 @@ pub fn fly_recorded(
         }
     }
     let losses = operate(&mut world, scenario, seed, time_limit);
+    if let Some(why) = world.failure() {
+        bail!("{}, flight seed {seed}: {why}", scenario.label());
+    }
     let refused = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let warnings = world
@@ -151,7 +155,7 @@ fn operate(world: &mut World, scenario: &Scenario, seed: u64, time_limit: Durati
     let (mut before, mut after) = (*world.losses_by_distance(), None);
     let mut accepted = vec![false; world.count()];
     let mut started = false;
-    while world.now() < end {
+    while world.now() < end && world.failure().is_none() {
         world.run_until(world.now() + STEP);
         let all_in =
             |world: &World, phases: &[Phase]| (0..world.count()).all(|i| phases.contains(&world.phase(i)));

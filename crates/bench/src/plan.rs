@@ -5,7 +5,7 @@ pub mod follow;
 pub mod own;
 pub mod saturation;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
@@ -22,10 +22,14 @@ use wingbeat_wire::Point;
 use crate::axes::{self, Settings};
 use crate::campaign::accept::Accept;
 use crate::scenario::{Scenario, Task, Variant, read_mission, staircase};
+use crate::sitl::process::profile;
 use csma::Csma;
 use follow::Follow;
 use own::Own;
 use saturation::Saturation;
+
+/// What a program's path follows in the key `autopilot`.
+const ARDUCOPTER: &str = "arducopter:";
 
 /// An experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -41,7 +45,8 @@ pub struct Plan {
     pub repeat: u32,
     /// Virtual time after which a flight has failed, seconds; how long radios without aircraft send.
     pub time_limit_s: u32,
-    /// The version of ArduCopter that is simulated, 3.5.7 or 4.6.2; without it 3.5.7, as published.
+    /// The version of ArduCopter that is simulated, 3.5.7 or 4.6.2; without it 3.5.7, as published. Or `arducopter:PATH`,
+    /// relative to the plan: that program flies, in virtual time too.
     pub autopilot: Option<String>,
     /// The swarm.
     pub swarm: Option<Swarm>,
@@ -327,7 +332,11 @@ impl Plan {
         }
         let draw = self.draw()?;
         let signatures = self.signatures()?;
-        let profile = self.profile()?;
+        let arducopter = self.arducopter(folder);
+        let profile = match &arducopter {
+            None => self.profile()?,
+            Some(path) => profile_of(path)?,
+        };
         let models: &[String] = match &*self.vary.channel {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
@@ -353,6 +362,7 @@ impl Plan {
                     csma: csma.clone(),
                     signatures,
                     profile,
+                    arducopter: arducopter.clone(),
                     ..scenario
                 };
                 all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
@@ -361,13 +371,21 @@ impl Plan {
         Ok(all)
     }
 
+    /// The ArduCopter program that flies, if one does; a relative path begins at `folder`.
+    pub fn arducopter(&self, folder: &Path) -> Option<PathBuf> {
+        let path = self.autopilot.as_deref()?.strip_prefix(ARDUCOPTER)?;
+        Some(folder.join(path))
+    }
+
     /// The autopilot that is simulated.
     ///
     /// # Errors
     /// Names the key, what was found and what was expected.
-    pub fn profile(&self) -> Result<Profile> {
+    fn profile(&self) -> Result<Profile> {
         let version = self.autopilot.as_deref();
-        version.map_or(Ok(Profile::Copter357), |v| v.parse().map_err(|e| anyhow!("autopilot: {e}")))
+        version.map_or(Ok(Profile::Copter357), |v| {
+            v.parse().map_err(|e| anyhow!("autopilot: {e}, or arducopter:PATH"))
+        })
     }
 
     fn draw(&self) -> Result<Draw> {
@@ -417,6 +435,13 @@ impl Plan {
     pub fn time_limit(&self) -> Duration {
         Duration::from_secs(self.time_limit_s.into())
     }
+}
+
+/// The profile that is most like a program.
+fn profile_of(path: &Path) -> Result<Profile> {
+    profile(path).context("autopilot")?.with_context(|| {
+        format!("autopilot: found no version in {}, expected an ArduCopter SITL program", path.display())
+    })
 }
 
 /// An axis that changes nothing would make a table of equal rows.

@@ -16,6 +16,8 @@ pub mod own;
 mod route;
 pub mod swarm;
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, bail, ensure};
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination, Input, Outputs, Reply};
 use wingbeat_api::ReadMission;
@@ -83,8 +85,10 @@ pub struct Scenario {
     pub collision_distance_m: f64,
     /// How long the flight controllers take to get ready.
     pub boot: Boot,
-    /// The autopilot that is simulated.
+    /// The autopilot that is simulated, or the one that is most like the program.
     pub profile: Profile,
+    /// The ArduCopter program that flies, in virtual time, instead of a simulated flight controller.
+    pub arducopter: Option<PathBuf>,
     /// Parameters of the flight controllers that differ from what the task sets.
     pub parameters: Vec<(Parameter, f32)>,
     /// What the aircraft are configured with in addition to the task.
@@ -201,6 +205,7 @@ impl Scenario {
             collision_distance_m: 5.0,
             boot: Boot::Warm,
             profile: Profile::Copter357,
+            arducopter: None,
             parameters: Vec::new(),
             settings: Settings::default(),
             stated: Vec::new(),
@@ -276,6 +281,12 @@ impl Scenario {
             let protocol = self.agent(index, 0)?.status(Instant::ZERO).protocol;
             let all = of_the_file.iter().cloned().chain(mission.notes(protocol));
             notes.extend(all.map(|note| format!("mission {:?}: {note}", mission.name)));
+        }
+        if self.arducopter.is_some() && self.gps_noise_m > 0.0 {
+            let error_m = self.gps_noise_m;
+            notes.push(format!(
+                "gps_noise_m {error_m}: simulated flight controllers have it, ArduCopter's do not"
+            ));
         }
         Ok(notes)
     }
@@ -424,11 +435,15 @@ impl Scenario {
         self.kind().equip(&mut config, self.heading_rad(index));
         config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s(index) * 100.0) as f32));
         config.parameters.extend(&self.parameters);
-        // Aircraft are not switched on in the same instant: their telemetry comes at different times.
+        let booted = self.booted_at(index, seed);
+        FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted)
+    }
+
+    /// When an aircraft is switched on: not all in the same instant, so their telemetry comes at different times.
+    pub fn booted_at(&self, index: usize, seed: u64) -> Instant {
         let mut rng = rng::child(seed, "boot", index as u64);
         let ticks = (rng::uniform(&mut rng) * BOOT_SPREAD_TICKS) as u64;
-        let booted = Instant::from_millis(ticks * TICK.as_millis() as u64);
-        FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted)
+        Instant::from_millis(ticks * TICK.as_millis() as u64)
     }
 
     /// The pilot of an aircraft that is flown by hand from the start on.
@@ -444,7 +459,7 @@ impl Scenario {
         }
     }
 
-    /// Refuses a medium that exists in virtual time only.
+    /// Refuses a medium and an autopilot that exist in virtual time only.
     ///
     /// # Errors
     /// Names the key, what was found and what was expected.
@@ -453,6 +468,10 @@ impl Scenario {
             self.csma.is_none(),
             "channel.model: found csma, expected unrestricted, range:METRES or 802.11a: frames are modelled in \
              virtual time only (wingbeat bench run)"
+        );
+        ensure!(
+            self.arducopter.is_none(),
+            "autopilot: found arducopter:PATH, expected a version: programs fly in step in virtual time only (wingbeat bench run)"
         );
         Ok(())
     }
