@@ -29,7 +29,7 @@ use own::Own;
 use saturation::Saturation;
 
 /// What a program's path follows in the key `autopilot`.
-const ARDUCOPTER: &str = "arducopter:";
+pub const ARDUCOPTER: &str = "arducopter:";
 
 /// An experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -375,6 +375,15 @@ impl Plan {
     pub fn arducopter(&self, folder: &Path) -> Option<PathBuf> {
         let path = self.autopilot.as_deref()?.strip_prefix(ARDUCOPTER)?;
         Some(folder.join(path))
+    }
+
+    /// What flies, in a line for people; `None` where it is what flies usually.
+    pub fn flown_by(&self) -> Option<String> {
+        let autopilot = self.autopilot.as_deref()?;
+        Some(match autopilot.strip_prefix(ARDUCOPTER) {
+            Some(path) => format!("{path}, in lock step"),
+            None => format!("ArduCopter {autopilot}, simulated"),
+        })
     }
 
     /// The autopilot that is simulated.

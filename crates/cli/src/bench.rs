@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use wingbeat_bench::campaign::shard::Shard;
 use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
-use wingbeat_bench::plan::Plan;
+use wingbeat_bench::plan::{ARDUCOPTER, Plan};
 use wingbeat_bench::prediction;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission, sample_mission};
@@ -360,8 +360,8 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
     plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
     if let Some(autopilot) = &arguments.autopilot {
         // Relative to where we are, not to the plan.
-        let absolute = autopilot.strip_prefix("arducopter:").map(std::path::absolute).transpose()?;
-        let named = absolute.map(|path| format!("arducopter:{}", path.display()));
+        let absolute = autopilot.strip_prefix(ARDUCOPTER).map(std::path::absolute).transpose()?;
+        let named = absolute.map(|path| format!("{ARDUCOPTER}{}", path.display()));
         plan.autopilot = Some(named.unwrap_or_else(|| autopilot.clone()));
     }
     Ok(plan)
@@ -398,10 +398,8 @@ pub(crate) fn print_outcome(
     println!("{}", plan.title);
     let (size, repeat, seed) = (plan.size(), plan.repeat, arguments.seed);
     println!("{size}{repeat} flights per row, seed {seed}, signatures {}", plan.signatures()?.name());
-    match plan.autopilot.as_deref() {
-        None => {}
-        Some(program) if program.starts_with("arducopter:") => println!("{program}, in lock step"),
-        Some(version) => println!("ArduCopter {version}, simulated"),
+    if let Some(line) = plan.flown_by() {
+        println!("{line}");
     }
     print!("{}", outcome.table);
     println!("trace {:016x}", outcome.trace_hash);

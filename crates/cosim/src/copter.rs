@@ -100,8 +100,8 @@ impl LockStep {
         let program = Program::find(binary)?;
         let version = program.version()?;
         ensure!(
-            program.dialect == Dialect::UartA && matches!(version, Some((3, 5 | 6))),
-            "{}: found ArduCopter {}, expected 3.5 or 3.6: the packets of others are not written yet",
+            program.dialect == Dialect::UartA && version == Some((3, 5)),
+            "{}: found ArduCopter {}, expected 3.5: the packets of others are not written yet",
             binary.display(),
             version.map_or_else(|| "of no version".to_owned(), |(major, minor)| format!("{major}.{minor}"))
         );
