@@ -16,6 +16,7 @@ use wingbeat_sim::medium::statistics::Statistics;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
+use crate::lockstep::autopilots;
 use crate::recording::Recording;
 use crate::scenario::{ORIGIN, Scenario};
 use crate::trouble::Script;
@@ -108,8 +109,8 @@ pub fn fly_recorded(
     let about = [("flight", scenario.label()), ("flight_seed", seed.to_string())];
     let recording = folder.map(|folder| Recording::begin(folder, &about)).transpose()?;
     let mut vehicles = Vec::new();
-    for i in 0..scenario.aircraft() {
-        vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
+    for (i, autopilot) in autopilots(scenario, seed)?.into_iter().enumerate() {
+        vehicles.push((scenario.agent(i, seed)?, autopilot));
     }
     let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m)
         .signing(scenario.signatures, seed)?
@@ -129,6 +130,9 @@ pub fn fly_recorded(
     }
     let mut script = Script::new(&scenario.trouble);
     let (losses, refused) = operate(&mut world, scenario, seed, time_limit, &mut script);
+    if let Some(why) = world.failure() {
+        bail!("{}, flight seed {seed}: {why}", scenario.label());
+    }
     let unread = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let logged = world
@@ -176,7 +180,7 @@ fn operate(
     let mut accepted = vec![false; world.count()];
     let mut refused = vec![None; world.count()];
     let (mut started, mut has_flown, mut rest_since) = (false, false, None);
-    while world.now() < end {
+    while world.now() < end && world.failure().is_none() {
         script.inflict(world, world.now() + STEP);
         world.run_until(world.now() + STEP);
         let all_in = |world: &World, phases: &[Phase]| {

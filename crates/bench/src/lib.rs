@@ -10,6 +10,7 @@ pub mod fleet;
 pub mod flight;
 pub mod gauss_markov;
 pub mod linktest;
+mod lockstep;
 pub mod parity;
 pub mod plan;
 pub mod prediction;

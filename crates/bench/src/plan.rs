@@ -7,7 +7,7 @@ pub mod follow;
 pub mod own;
 pub mod saturation;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
@@ -24,12 +24,16 @@ use wingbeat_wire::Point;
 use crate::axes::{self, Settings};
 use crate::campaign::accept::Accept;
 use crate::scenario::{Scenario, Task, Variant, parse_mission, read_mission, staircase};
+use crate::sitl::process::profile;
 use crate::trouble::Trouble;
 use conditions::Conditions;
 use csma::Csma;
 use follow::Follow;
 use own::Own;
 use saturation::Saturation;
+
+/// What a program's path follows in the key `autopilot`.
+pub const ARDUCOPTER: &str = "arducopter:";
 
 /// An experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -45,7 +49,8 @@ pub struct Plan {
     pub repeat: u32,
     /// Virtual time after which a flight has failed, seconds; how long radios without aircraft send.
     pub time_limit_s: u32,
-    /// The version of ArduCopter that is simulated, 3.5.7 or 4.6.2; without it 3.5.7, as published.
+    /// The version of ArduCopter that is simulated, 3.5.7 or 4.6.2; without it 3.5.7, as published. Or `arducopter:PATH`,
+    /// relative to the plan: that program flies, in virtual time too.
     pub autopilot: Option<String>,
     /// The swarm.
     pub swarm: Option<Swarm>,
@@ -345,7 +350,11 @@ impl Plan {
         }
         let draw = self.draw()?;
         let signatures = self.signatures()?;
-        let profile = self.profile()?;
+        let arducopter = self.arducopter(folder);
+        let profile = match &arducopter {
+            None => self.profile()?,
+            Some(path) => profile_of(path)?,
+        };
         let models: &[String] = match &*self.vary.channel {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
@@ -372,6 +381,7 @@ impl Plan {
                     signatures,
                     profile,
                     trouble: self.fault.clone(),
+                    arducopter: arducopter.clone(),
                     ..scenario
                 };
                 self.conditions.surround(&mut scenario, folder)?;
@@ -381,13 +391,30 @@ impl Plan {
         Ok(all)
     }
 
+    /// The ArduCopter program that flies, if one does; a relative path begins at `folder`.
+    pub fn arducopter(&self, folder: &Path) -> Option<PathBuf> {
+        let path = self.autopilot.as_deref()?.strip_prefix(ARDUCOPTER)?;
+        Some(folder.join(path))
+    }
+
+    /// What flies, in a line for people; `None` where it is what flies usually.
+    pub fn flown_by(&self) -> Option<String> {
+        let autopilot = self.autopilot.as_deref()?;
+        Some(match autopilot.strip_prefix(ARDUCOPTER) {
+            Some(path) => format!("{path}, in lock step"),
+            None => format!("ArduCopter {autopilot}, simulated"),
+        })
+    }
+
     /// The autopilot that is simulated.
     ///
     /// # Errors
     /// Names the key, what was found and what was expected.
-    pub fn profile(&self) -> Result<Profile> {
+    fn profile(&self) -> Result<Profile> {
         let version = self.autopilot.as_deref();
-        version.map_or(Ok(Profile::Copter357), |v| v.parse().map_err(|e| anyhow!("autopilot: {e}")))
+        version.map_or(Ok(Profile::Copter357), |v| {
+            v.parse().map_err(|e| anyhow!("autopilot: {e}, or arducopter:PATH"))
+        })
     }
 
     fn draw(&self) -> Result<Draw> {
@@ -437,6 +464,13 @@ impl Plan {
     pub fn time_limit(&self) -> Duration {
         Duration::from_secs(self.time_limit_s.into())
     }
+}
+
+/// The profile that is most like a program.
+fn profile_of(path: &Path) -> Result<Profile> {
+    profile(path).context("autopilot")?.with_context(|| {
+        format!("autopilot: found no version in {}, expected an ArduCopter SITL program", path.display())
+    })
 }
 
 /// An axis that changes nothing would make a table of equal rows.

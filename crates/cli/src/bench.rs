@@ -11,8 +11,8 @@ use clap::{Args, Subcommand};
 use wingbeat_bench::campaign::shard::Shard;
 use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
-use wingbeat_bench::plan::Plan;
 use wingbeat_bench::plan::bluesky::{self, Import};
+use wingbeat_bench::plan::{ARDUCOPTER, Plan};
 use wingbeat_bench::prediction;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission, sample_mission};
@@ -161,6 +161,10 @@ pub(crate) struct RunArguments {
     /// The version of ArduCopter that is simulated, instead of the plan's: 3.5.7 or 4.6.2.
     #[arg(long, value_name = "VERSION")]
     pub(crate) profile: Option<Profile>,
+    /// What flies, instead of the plan's autopilot: a version that is simulated, 3.5.7 or 4.6.2, or arducopter:PATH, an ArduCopter SITL
+    /// program in step with the virtual time (docs/lockstep.md).
+    #[arg(long, value_name = "AUTOPILOT", conflicts_with = "profile")]
+    pub(crate) autopilot: Option<String>,
     /// Write the flight logs of each flight into a folder of its own in this one (docs/records.md).
     #[arg(long, value_name = "FOLDER")]
     pub(crate) record: Option<PathBuf>,
@@ -394,12 +398,21 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
         plan.channel.signatures = Some(signatures.clone());
     }
     plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
+    if let Some(autopilot) = &arguments.autopilot {
+        // Relative to where we are, not to the plan.
+        let absolute = autopilot.strip_prefix(ARDUCOPTER).map(std::path::absolute).transpose()?;
+        let named = absolute.map(|path| format!("{ARDUCOPTER}{}", path.display()));
+        plan.autopilot = Some(named.unwrap_or_else(|| autopilot.clone()));
+    }
     Ok(plan)
 }
 
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let plan = read_plan(arguments)?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
+    if plan.arducopter(folder).is_some() {
+        own_network(false);
+    }
     print_notes(&plan.notes(folder)?);
     if let Some(out) = &arguments.out {
         return campaign::fly(&plan, arguments, out);
@@ -425,8 +438,8 @@ pub(crate) fn print_outcome(
     println!("{}", plan.title);
     let (size, repeat, seed) = (plan.size(), plan.repeat, arguments.seed);
     println!("{size}{repeat} flights per row, seed {seed}, signatures {}", plan.signatures()?.name());
-    if let Some(version) = &plan.autopilot {
-        println!("ArduCopter {version}, simulated");
+    if let Some(line) = plan.flown_by() {
+        println!("{line}");
     }
     print!("{}", outcome.table);
     println!("trace {:016x}", outcome.trace_hash);

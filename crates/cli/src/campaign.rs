@@ -106,7 +106,7 @@ pub(crate) fn again(arguments: &RunArguments) -> String {
 
 /// The arguments that decide what is flown.
 fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
-    let RunArguments { seed, repeat, uavs, variant, pilot, signatures, profile, .. } = arguments;
+    let RunArguments { seed, repeat, uavs, variant, pilot, signatures, profile, autopilot, .. } = arguments;
     let mut words = ["bench", "run"].map(str::to_owned).to_vec();
     words.push(plan.display().to_string());
     let options = [
@@ -117,6 +117,7 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
         ("--pilot", pilot.clone()),
         ("--signatures", signatures.clone()),
         ("--profile", profile.map(|profile| profile.to_string())),
+        ("--autopilot", autopilot.clone()),
     ];
     for (name, value) in options {
         words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));

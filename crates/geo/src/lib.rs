@@ -18,7 +18,7 @@ pub mod unbounded;
 pub use approach::Approach;
 pub use assignment::assign;
 pub use formation::{Formation, FormationError};
-pub use glam::{DVec2, DVec3};
+pub use glam::{DQuat, DVec2, DVec3};
 pub use position::{Frame, Position, PositionError, Scale};
 pub use rate::Rate;
 pub use time::{Duration, Instant};

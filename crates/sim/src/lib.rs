@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+pub mod autopilot;
 pub mod channel;
 pub mod encounters;
 pub mod faults;
@@ -14,5 +15,6 @@ pub mod motion;
 pub mod observer;
 pub mod pilot;
 mod replies;
+pub mod rigid;
 pub mod rng;
 pub mod world;

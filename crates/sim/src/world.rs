@@ -18,6 +18,7 @@ use wingbeat_agent::{
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, RosterError, VehicleId};
 
+use crate::autopilot::Autopilot;
 use crate::channel::{Counters, Delivery, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
@@ -41,12 +42,12 @@ pub trait Record {
 /// How often the checkers sample.
 const CHECK_PERIOD: Duration = Duration::from_millis(100);
 
-/// One aircraft: its companion and its flight controller.
+/// One aircraft: its companion and its autopilot.
 struct Vehicle {
     agent: Agent,
     /// After its last input, while changes are kept.
     stage: Stage,
-    controller: FlightController,
+    controller: Box<dyn Autopilot>,
     /// The wake-up that is in the queue; others that come are stale.
     wake_at: Instant,
     /// The pilot that holds its sticks, and since when.
@@ -180,6 +181,8 @@ pub struct World {
     changes: Option<Vec<Change>>,
     outputs: Outputs,
     record: Option<Box<dyn Record>>,
+    /// Why an autopilot cannot fly on: the world stands still.
+    failure: Option<String>,
     /// Whether what goes to a flight controller waits until it has sent, and what waits.
     replies_only: bool,
     waiting: Vec<Vec<u8>>,
@@ -192,7 +195,7 @@ impl World {
     /// stand-in of a signature; see [`World::signing`].
     pub fn new(
         origin: Position,
-        vehicles: Vec<(Agent, FlightController)>,
+        vehicles: Vec<(Agent, impl Into<Box<dyn Autopilot>>)>,
         medium: impl Into<Medium>,
         collision_distance_m: f64,
     ) -> Self {
@@ -204,7 +207,7 @@ impl World {
             .map(|(agent, controller)| Vehicle {
                 stage: Stage::of(&agent),
                 agent,
-                controller,
+                controller: controller.into(),
                 wake_at: Instant::NEVER,
                 companion: Companion::Lives,
                 guard: None,
@@ -236,6 +239,7 @@ impl World {
             changes: None,
             outputs: Outputs::default(),
             record: None,
+            failure: None,
             replies_only: false,
             waiting: vec![Vec::new(); count],
             bytes: Vec::new(),
@@ -289,9 +293,13 @@ impl World {
         }
     }
 
-    /// Lets everything happen that happens until `end`, and `end` with it.
+    /// Lets everything happen that happens until `end`, and `end` with it; or until an autopilot cannot fly on
+    /// ([`World::failure`]).
     pub fn run_until(&mut self, end: Instant) {
         while let Some(Reverse((at, _, _))) = self.queue.peek() {
+            if self.failure.is_some() {
+                return;
+            }
             if *at > end {
                 break;
             }
@@ -336,6 +344,11 @@ impl World {
     }
 
     fn tick(&mut self) {
+        for (vehicle, at) in self.vehicles.iter_mut().zip(&self.ticks_at) {
+            if *at <= self.now {
+                vehicle.controller.begin(self.now);
+            }
+        }
         let mut next = Instant::NEVER;
         for i in 0..self.vehicles.len() {
             if self.ticks_at[i] > self.now {
@@ -346,7 +359,9 @@ impl World {
             bytes.clear();
             let (_, is_unheard) = self.lines.lose(self.now, i);
             let controller = &mut self.vehicles[i].controller;
-            controller.advance(self.now, &mut bytes);
+            if let Err(why) = controller.finish(&mut bytes) {
+                self.failure.get_or_insert_with(|| format!("aircraft {}: {why}", i + 1));
+            }
             self.ticks_at[i] = controller.poll_timeout();
             self.is_stale[i] = true;
             next = next.min(self.ticks_at[i]);
@@ -723,11 +738,19 @@ impl World {
     pub fn separation_figures(&self, vehicle: usize) -> Figures {
         self.vehicles[vehicle].agent.separation_figures()
     }
-    /// One aircraft's flight controller, to make it fail.
+    /// Why the world stands still, if an autopilot cannot fly on.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+    /// One aircraft's simulated flight controller, to make it fail.
+    ///
+    /// # Panics
+    /// If another autopilot flies it.
     pub fn controller(&mut self, vehicle: usize) -> &mut FlightController {
         // The effect is visible now; what it sends about it is delivered with the next tick.
         (self.ticks_at[vehicle], self.is_stale[vehicle]) = (Instant::ZERO, true);
-        &mut self.vehicles[vehicle].controller
+        let simulated = self.vehicles[vehicle].controller.simulated();
+        simulated.expect("a fault of the flight controller is for a simulated one")
     }
     /// Takes the datagrams that were sent since this was called last. Keeping them begins with the first
     /// call.

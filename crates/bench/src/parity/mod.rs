@@ -83,7 +83,7 @@ pub async fn real(
     speedup: f64,
     stop: impl Future<Output = ()>,
 ) -> Result<Option<Trace>> {
-    let program = Program::find(binary).await?;
+    let program = Program::find(binary)?;
     let instance = ports::free_instances(instance, 1)?;
     let wanted = Wanted {
         speed_m_s: SPEED_M_S,

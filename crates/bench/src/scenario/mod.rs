@@ -16,6 +16,8 @@ pub mod own;
 mod route;
 pub mod swarm;
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, bail, ensure};
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination, Input, Outputs, Reply};
 use wingbeat_api::ReadMission;
@@ -84,7 +86,7 @@ pub struct Scenario {
     pub collision_distance_m: f64,
     /// How long the flight controllers take to get ready.
     pub boot: Boot,
-    /// The autopilot that is simulated.
+    /// The autopilot that is simulated, or the one that is most like the program.
     pub profile: Profile,
     /// Constant position error of each aircraft over the ground, metres, in a direction that is drawn for each.
     pub gnss_bias_m: f64,
@@ -96,6 +98,8 @@ pub struct Scenario {
     pub starts: Vec<DVec3>,
     /// What goes wrong.
     pub trouble: Vec<Trouble>,
+    /// The ArduCopter program that flies, in virtual time, instead of a simulated flight controller.
+    pub arducopter: Option<PathBuf>,
     /// Parameters of the flight controllers that differ from what the task sets.
     pub parameters: Vec<(Parameter, f32)>,
     /// What the aircraft are configured with in addition to the task.
@@ -226,6 +230,7 @@ impl Scenario {
             charge: None,
             starts: Vec::new(),
             trouble: Vec::new(),
+            arducopter: None,
             parameters: Vec::new(),
             settings: Settings::default(),
             stated: Vec::new(),
@@ -302,6 +307,12 @@ impl Scenario {
             let all = of_the_file.iter().cloned().chain(mission.notes(protocol));
             notes.extend(all.map(|note| format!("mission {:?}: {note}", mission.name)));
         }
+        if self.arducopter.is_some() && self.gps_noise_m > 0.0 {
+            let error_m = self.gps_noise_m;
+            notes.push(format!(
+                "gps_noise_m {error_m}: simulated flight controllers have it, ArduCopter's do not"
+            ));
+        }
         Ok(notes)
     }
 
@@ -318,6 +329,12 @@ impl Scenario {
         let slope_m = self.slope_m;
         ensure!((0.0..=100.0).contains(&slope_m), "slope_m: found {slope_m}, expected 0 to 100");
         ensure!((0.0..=10.0).contains(&noise_m), "gps_noise_m: found {noise_m}, expected 0 to 10");
+        ensure!(
+            self.arducopter.is_none()
+                || self.trouble.is_empty() && self.gnss_bias_m == 0.0 && self.charge.is_none(),
+            "fault, conditions.gnss_bias_m, conditions.battery: found some, expected none: they are those of simulated flight \
+             controllers"
+        );
         for (index, trouble) in self.trouble.iter().enumerate() {
             trouble.check(found).with_context(|| format!("fault {}", index + 1))?;
         }
@@ -461,16 +478,20 @@ impl Scenario {
         }
         config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s(index) * 100.0) as f32));
         config.parameters.extend(&self.parameters);
-        // Aircraft are not switched on in the same instant: their telemetry comes at different times.
-        let mut rng = rng::child(seed, "boot", index as u64);
-        let ticks = (rng::uniform(&mut rng) * BOOT_SPREAD_TICKS) as u64;
-        let booted = Instant::from_millis(ticks * TICK.as_millis() as u64);
+        let booted = self.booted_at(index, seed);
         let mut controller =
             FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted);
         if let Some(charge) = self.charge.filter(|charge| charge.percent < 100.0) {
             controller.set_battery_percent(charge.percent);
         }
         controller
+    }
+
+    /// When an aircraft is switched on: not all in the same instant, so their telemetry comes at different times.
+    pub fn booted_at(&self, index: usize, seed: u64) -> Instant {
+        let mut rng = rng::child(seed, "boot", index as u64);
+        let ticks = (rng::uniform(&mut rng) * BOOT_SPREAD_TICKS) as u64;
+        Instant::from_millis(ticks * TICK.as_millis() as u64)
     }
 
     /// How far an aircraft's constant position error moves its estimate, metres east, north and up.
@@ -491,7 +512,7 @@ impl Scenario {
         }
     }
 
-    /// Refuses a medium that exists in virtual time only.
+    /// Refuses a medium and an autopilot that exist in virtual time only.
     ///
     /// # Errors
     /// Names the key, what was found and what was expected.
@@ -505,6 +526,10 @@ impl Scenario {
             self.csma.is_none(),
             "channel.model: found csma, expected unrestricted, range:METRES or 802.11a: frames are modelled in \
              virtual time only (wingbeat bench run)"
+        );
+        ensure!(
+            self.arducopter.is_none(),
+            "autopilot: found arducopter:PATH, expected a version: programs fly in step in virtual time only (wingbeat bench run)"
         );
         Ok(())
     }

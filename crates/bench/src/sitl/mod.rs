@@ -106,7 +106,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     }
     let mut planned = config.plan.flights(&config.folder, config.seed)?;
     planned.iter().flatten().try_for_each(|(scenario, _)| scenario.check_real_time())?;
-    let program = Program::find(&config.binary).await?;
+    let program = Program::find(&config.binary)?;
     // What is flown besides in virtual time is like the program.
     if let Some(profile) = process::profile(&config.binary)? {
         println!("the bench flies the same as ArduCopter {profile}");

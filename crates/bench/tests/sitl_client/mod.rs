@@ -92,7 +92,7 @@ impl Client {
     /// Starts the program and connects.
     pub(crate) fn new(binary: &Path) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let program = runtime.block_on(Program::find(binary)).unwrap();
+        let program = Program::find(binary).unwrap();
         let instance = free_instances(INSTANCE, 1).unwrap();
         let process = {
             let _inside = runtime.enter();

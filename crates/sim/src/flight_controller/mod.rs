@@ -50,6 +50,7 @@ pub use telemetry::Group;
 
 use rand_core::Rng;
 
+use crate::autopilot::{Autopilot, Motion};
 use crate::motion::{
     Battery, BatteryParameters, Multicopter, NavParameters, Profile, State, Task, Wind, WindEstimate,
     WindParameters,
@@ -173,14 +174,6 @@ pub struct Truth {
     pub touchdown_m_s: f64,
 }
 
-/// The truth of how the aircraft moves, as [`Truth`] has it.
-pub(crate) struct Motion {
-    pub(crate) velocity: DVec3,
-    pub(crate) heading_rad: f64,
-    pub(crate) armed: bool,
-    pub(crate) landed: bool,
-}
-
 /// A simulated flight controller with its aircraft.
 #[derive(Debug)]
 pub struct FlightController {
@@ -188,6 +181,8 @@ pub struct FlightController {
     frame: Frame,
     /// The time by its own clock.
     now: Instant,
+    /// How far it is to fly next, by the world's clock.
+    until: Instant,
     clock: clock::Clock,
     ticks: u64,
     booted_at: Instant,
@@ -246,6 +241,7 @@ impl FlightController {
         let mut fc = Self {
             frame: Frame::new(config.home),
             now,
+            until: now,
             clock: clock::Clock::new(config.clock_walk_s, child(seed, "clock", index), now),
             ticks: 0,
             booted_at: now,
@@ -418,7 +414,7 @@ impl FlightController {
 
     /// What is really so. For checkers, never for the agent.
     pub fn truth(&self) -> Truth {
-        let Motion { velocity, heading_rad, armed, landed } = self.motion();
+        let Motion { velocity, heading_rad, armed, landed } = Autopilot::motion(self);
         let local = self.local();
         Truth {
             position: self.frame.to_position(local),
@@ -430,17 +426,6 @@ impl FlightController {
             landed,
             flight_time: self.flight_time,
             touchdown_m_s: self.touchdown_m_s,
-        }
-    }
-
-    /// What of the truth a checker samples at every step: a position on the ellipsoid takes longer than all else.
-    pub(crate) fn motion(&self) -> Motion {
-        let state = self.vehicle.state();
-        Motion {
-            velocity: state.velocity,
-            heading_rad: self.nose_rad(),
-            armed: self.arming.armed(),
-            landed: state.landed,
         }
     }
 
@@ -553,5 +538,51 @@ impl FlightController {
     /// A value of a parameter, `None` if this version does not have it.
     pub fn parameter(&self, parameter: Parameter) -> Option<f64> {
         self.parameters.has(parameter).then(|| self.parameters.get(parameter))
+    }
+}
+
+impl Autopilot for FlightController {
+    fn receive(&mut self, bytes: &[u8]) {
+        Self::receive(self, bytes);
+    }
+
+    /// It flies when it is waited for: two do not fly at the same time.
+    fn begin(&mut self, until: Instant) {
+        self.until = until;
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+        self.advance(self.until, out);
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> Instant {
+        Self::poll_timeout(self)
+    }
+
+    fn truth(&self) -> Truth {
+        Self::truth(self)
+    }
+
+    fn motion(&self) -> Motion {
+        let state = self.vehicle.state();
+        Motion {
+            velocity: state.velocity,
+            heading_rad: self.nose_rad(),
+            armed: self.arming.armed(),
+            landed: state.landed,
+        }
+    }
+
+    fn place_in(&self, frame: &Frame) -> DVec3 {
+        Self::place_in(self, frame)
+    }
+
+    fn set_rc(&mut self, channels: Option<RcChannels>) {
+        Self::set_rc(self, channels);
+    }
+
+    fn simulated(&mut self) -> Option<&mut FlightController> {
+        Some(self)
     }
 }

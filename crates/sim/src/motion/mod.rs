@@ -38,7 +38,7 @@ pub use multicopter::Multicopter;
 pub use wind::{Wind, WindEstimate, WindParameters};
 
 /// ArduPilot's GRAVITY_MSS.
-const GRAVITY_M_S2: f64 = 9.80665;
+pub(crate) const GRAVITY_M_S2: f64 = 9.80665;
 
 /// Which ArduCopter's navigation is flown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,61 @@
+//! Flights of a plan by real ArduCopter programs in virtual time (docs/lockstep.md): each aircraft's program with our physics, in
+//! the world's time. What the bench flies in real time with the same programs is [`crate::sitl`].
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use wingbeat_cosim::copter::{Config, Copter, LockStep};
+use wingbeat_sim::autopilot::Autopilot;
+use wingbeat_sim::motion::{BatteryParameters, WindParameters};
+use wingbeat_sim::rigid::Body;
+
+use crate::scenario::{ORIGIN, Scenario};
+use crate::sitl::parameters::{self, Wanted};
+
+/// A program that sends nothing for so long has fallen silent. On a computer with much other work it only waits for its
+/// turn.
+const SILENCE: Duration = Duration::from_secs(60);
+/// A battery without end, as the published flights had it.
+const ENDLESS_MAH: f64 = 1e7;
+
+/// The autopilots of a flight, in the order of its aircraft: simulated ones, or programs where the scenario names one.
+///
+/// # Errors
+/// The program is none, or this computer has not what it needs.
+pub(crate) fn autopilots(scenario: &Scenario, seed: u64) -> Result<Vec<Box<dyn Autopilot>>> {
+    let Some(binary) = &scenario.arducopter else {
+        return Ok((0..scenario.aircraft()).map(|i| scenario.controller(i, seed).into()).collect());
+    };
+    let program = LockStep::find(binary).context("autopilot")?;
+    (0..scenario.aircraft())
+        .map(|i| Ok(Box::new(Copter::start(&program, config(scenario, i, seed))?) as Box<dyn Autopilot>))
+        .collect()
+}
+
+/// What an aircraft's program is started with.
+fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
+    let extra: String = scenario
+        .parameters
+        .iter()
+        .map(|(parameter, value)| format!("{} {value}\n", parameter.name()))
+        .collect();
+    let defaults = parameters::file(&Wanted {
+        speed_m_s: scenario.speed_m_s(index),
+        // The wind is in the physics.
+        wind: WindParameters::default(),
+        log: false,
+        position_hz: 0,
+        extra: &extra,
+    });
+    Config {
+        home: scenario.home(index, seed),
+        heading_rad: scenario.heading_rad(index),
+        booted_at: scenario.booted_at(index, seed),
+        wind: scenario.wind,
+        weather: (seed, ORIGIN),
+        body: Body::default(),
+        battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },
+        defaults,
+        silence: SILENCE,
+    }
+}

@@ -1,0 +1,534 @@
+//! One aircraft that ArduCopter flies on our physics, in step with the world.
+//!
+//! The program computes its outputs and then waits for what the sensors measure 2.5 ms later. A thread of each aircraft moves
+//! the rigid body by these outputs and answers, so the programs of several aircraft compute at the same time; what the
+//! program sends and receives over its serial port crosses at fixed steps:
+//!
+//! * bytes for it are written before the answer after which it reads them;
+//! * bytes from it are read when its next outputs are here, which it sends after them.
+//!
+//! What would make two flights differ, and the cure: the clock of its GPS is the wall clock (`libfaketime` holds it still); its
+//! logger is a thread of its own (`LOG_BACKEND_TYPE 0`); outputs that are repeated after 100 ms of waiting (see
+//! `Driver::answer`); a socket that is not emptied makes it wait (it
+//! is emptied at every step).
+#![allow(clippy::disallowed_methods, reason = "another program is waited for, and may fall silent")]
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Instant as Wall;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use wingbeat_autopilot::codec::Decoder;
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::dialect::{MavMessage, MavModeFlag};
+use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
+use wingbeat_sim::autopilot::Autopilot;
+use wingbeat_sim::flight_controller::{RcChannels, Truth};
+use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters};
+use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
+
+use crate::gazebo;
+use crate::ports::Ports;
+use crate::process::Process;
+use crate::program::{Dialect, Program};
+
+/// One step of the physics: ArduCopter 3.5's main loop has 400 a second.
+const STEP: Duration = Duration::from_micros(2_500);
+const STEP_S: f64 = 0.0025;
+/// Bytes cross the serial port so often.
+pub const STRETCH: Duration = Duration::from_millis(10);
+/// The wind is asked for so often.
+const WIND_STEPS: u64 = 40;
+/// SITL cuts the difference of two time stamps to whole microseconds: it must not fall below them.
+const STAMP_FACTOR: f64 = 1.0 + 1e-9;
+/// A program that waits repeats its outputs after 100 ms, and not before so long.
+const REPEATS_AFTER_LEAST: std::time::Duration = std::time::Duration::from_millis(90);
+/// Answers later than this wait for a repetition first.
+const ANSWERS_WITHIN: std::time::Duration = std::time::Duration::from_millis(60);
+/// How often it is checked whether a program that is waited for has ended.
+const POLL_PERIOD: std::time::Duration = std::time::Duration::from_millis(20);
+const POLL_NEVER: std::time::Duration = std::time::Duration::ZERO;
+/// What Debian's package puts where.
+const FAKETIME: &str = "faketime/libfaketime.so.1";
+/// 2026-01-01, as in the simulated flight controller.
+const FROZEN_AT: &str = "2026-01-01 00:00:00";
+
+/// After the other parameters, because without them the flight does not repeat or does not fit the physics: no logger, and
+/// all checks before arming but that of the logger; frame X.
+const DEFAULTS: &str = "LOG_BACKEND_TYPE 0\nARMING_CHECK 7166\nFRAME_CLASS 1\nFRAME_TYPE 1\n";
+
+/// What an aircraft is started with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where it stands.
+    pub home: Position,
+    /// Where its nose points.
+    pub heading_rad: f64,
+    /// When it is switched on.
+    pub booted_at: Instant,
+    /// The air.
+    pub wind: WindParameters,
+    /// The gusts: their seed, and where their field begins.
+    pub weather: (u64, Position),
+    /// The aircraft.
+    pub body: Body,
+    /// Its battery.
+    pub battery: BatteryParameters,
+    /// Text of the defaults file.
+    pub defaults: String,
+    /// A program that sends nothing for so long, by the wall clock, has fallen silent.
+    pub silence: std::time::Duration,
+}
+
+/// A program that may be flown in step: its version is one of those whose packets are written here, and the clock of its GPS can
+/// be held still.
+#[derive(Clone, Debug)]
+pub struct LockStep {
+    program: Program,
+    faketime: PathBuf,
+}
+
+impl LockStep {
+    /// Finds the program, and what its flights need of this machine.
+    ///
+    /// # Errors
+    /// It is no ArduCopter SITL program, or a version that is not known; `libfaketime` is not installed.
+    pub fn find(binary: &Path) -> Result<Self> {
+        let program = Program::find(binary)?;
+        let version = program.version()?;
+        ensure!(
+            program.dialect == Dialect::UartA && version == Some((3, 5)),
+            "{}: found ArduCopter {}, expected 3.5: the packets of others are not written yet",
+            binary.display(),
+            version.map_or_else(|| "of no version".to_owned(), |(major, minor)| format!("{major}.{minor}"))
+        );
+        Ok(Self { program, faketime: faketime()? })
+    }
+
+    /// The command that starts one aircraft.
+    fn command(&self, config: &Config, ports: &Ports) -> Vec<String> {
+        let home = config.home;
+        let place = format!(
+            "{:.7},{:.7},{:.2},{:.1}",
+            home.latitude_deg(),
+            home.longitude_deg(),
+            home.altitude_m(),
+            config.heading_rad.to_degrees().rem_euclid(360.0)
+        );
+        let environment = [
+            "env".to_owned(),
+            format!("LD_PRELOAD={}", self.faketime.display()),
+            format!("FAKETIME={FROZEN_AT}"),
+            // Two versions' names of it. Waiting must still end.
+            "DONT_FAKE_MONOTONIC=1".to_owned(),
+            "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
+            "TZ=UTC".to_owned(),
+        ];
+        let number = |port: u16| port.to_string();
+        let options = [
+            ("--base-port", number(ports.base())),
+            ("--model", "gazebo".to_owned()),
+            ("--home", place),
+            // As fast as it is answered.
+            ("--speedup", "100".to_owned()),
+            ("--defaults", "defaults.parm".to_owned()),
+            ("--uartA", "tcp:0:wait".to_owned()),
+            ("--rc-in-port", number(ports.receiver())),
+            ("--sim-address", Ipv4Addr::LOCALHOST.to_string()),
+            ("--sim-port-in", number(ports.sensors())),
+            ("--sim-port-out", number(ports.outputs_port())),
+        ];
+        let program = self.program.path.display().to_string();
+        let fixed = [program, "-S".to_owned(), "--disable-fgview".to_owned()];
+        let options = options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
+        environment.into_iter().chain(fixed).chain(options).collect()
+    }
+}
+
+/// The library that holds a clock still.
+fn faketime() -> Result<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path());
+    let places = folders.chain([PathBuf::from("/usr/lib")]).map(|folder| folder.join(FAKETIME));
+    places.into_iter().find(|path| path.is_file()).with_context(|| {
+        format!(
+            "found no /usr/lib/*/{FAKETIME}, expected it: the GPS of ArduCopter 3.5 shows the wall clock, and without it no \
+             flight repeats (Debian: apt install libfaketime)"
+        )
+    })
+}
+
+/// A stretch to be flown.
+#[derive(Debug)]
+struct Stretch {
+    until: Instant,
+    /// For the serial port, before its first step.
+    bytes: Vec<u8>,
+    /// What the receiver is to deliver from its first step on.
+    channels: Option<RcChannels>,
+}
+
+/// What a stretch came to.
+#[derive(Debug)]
+struct Flown {
+    bytes: Vec<u8>,
+    truth: Truth,
+}
+
+/// An aircraft: its program, its physics, and the thread between them.
+#[derive(Debug)]
+pub struct Copter {
+    to_fly: Option<SyncSender<Stretch>>,
+    flown: Receiver<Result<Flown>>,
+    thread: Option<JoinHandle<()>>,
+    frame: Frame,
+    truth: Truth,
+    next: Instant,
+    bytes: Vec<u8>,
+    channels: Option<RcChannels>,
+}
+
+impl Copter {
+    /// Starts one. Whether it starts is seen where its first stretch is waited for.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(program: &LockStep, config: Config) -> Result<Self> {
+        let (to_fly, stretches) = sync_channel::<Stretch>(1);
+        let (tell, flown) = sync_channel(1);
+        let frame = Frame::new(config.home);
+        let truth = Truth {
+            position: config.home,
+            local: DVec3::ZERO,
+            velocity: DVec3::ZERO,
+            heading_rad: config.heading_rad,
+            armed: false,
+            mode: Mode::Stabilize,
+            landed: true,
+            flight_time: Duration::ZERO,
+            touchdown_m_s: 0.0,
+        };
+        let program = program.clone();
+        let thread = std::thread::Builder::new().name("lock-step".into()).spawn(move || {
+            let mut driver = None;
+            for stretch in stretches {
+                let flown = match &mut driver {
+                    Some(driver) => Driver::fly(driver, stretch),
+                    None => Driver::start(&program, config.clone())
+                        .and_then(|new| driver.insert(new).fly(stretch)),
+                };
+                let is_over = flown.is_err();
+                if tell.send(flown).is_err() || is_over {
+                    break;
+                }
+            }
+        })?;
+        Ok(Self {
+            to_fly: Some(to_fly),
+            flown,
+            thread: Some(thread),
+            frame,
+            truth,
+            next: Instant::ZERO,
+            bytes: Vec::new(),
+            channels: None,
+        })
+    }
+}
+
+impl Drop for Copter {
+    fn drop(&mut self) {
+        self.to_fly = None;
+        if let Some(thread) = self.thread.take() {
+            // It ends with the stretch at which it is, and its program with it.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Autopilot for Copter {
+    fn receive(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn begin(&mut self, until: Instant) {
+        self.next = until + STRETCH;
+        let stretch =
+            Stretch { until, bytes: std::mem::take(&mut self.bytes), channels: self.channels.take() };
+        if let Some(to_fly) = &self.to_fly {
+            // A thread that has ended has said why, or says so where it is waited for.
+            let _ = to_fly.send(stretch);
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+        let flown = self.flown.recv().map_err(|_| "its autopilot is gone".to_owned())?;
+        let Flown { bytes, truth } = flown.map_err(|error| format!("{error:#}"))?;
+        out.extend_from_slice(&bytes);
+        self.truth = truth;
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> Instant {
+        self.next
+    }
+
+    fn truth(&self) -> Truth {
+        self.truth
+    }
+
+    fn place_in(&self, frame: &Frame) -> DVec3 {
+        self.frame.to_frame(frame, self.truth.local)
+    }
+
+    /// A link that is lost is not shown to it: the receiver keeps what it delivered last.
+    fn set_rc(&mut self, channels: Option<RcChannels>) {
+        self.channels = channels.or(self.channels);
+    }
+}
+
+/// What the thread owns.
+struct Driver {
+    config: Config,
+    frame: Frame,
+    ports: Ports,
+    serial: TcpStream,
+    body: Rigid,
+    wind: Wind,
+    wind_m_s: DVec3,
+    in_weather_m: DVec2,
+    steps: u64,
+    /// The outputs that are not answered yet.
+    outputs: [f64; MOTORS],
+    /// They, or their last repetition, were sent no earlier.
+    sent_after: Wall,
+    /// What arrives next was sent no earlier.
+    empty_at: Wall,
+    decoder: Decoder,
+    armed: bool,
+    mode: Mode,
+    flight_time: Duration,
+    /// The last field: the sockets close before the program is killed.
+    process: Process,
+}
+
+impl Driver {
+    fn start(program: &LockStep, config: Config) -> Result<Self> {
+        let ports = Ports::free()?;
+        let defaults = format!("{}\n{DEFAULTS}", config.defaults.trim_end());
+        let process =
+            Process::start(&program.command(&config, &ports), &[("defaults.parm", defaults.as_str())])?;
+        let serial = connect(&process, ports.base(), config.silence)?;
+        ports.outputs.set_read_timeout(Some(POLL_PERIOD))?;
+        let (seed, origin) = config.weather;
+        let mut driver = Self {
+            frame: Frame::new(config.home),
+            serial,
+            body: Rigid::new(config.body, config.battery, config.heading_rad),
+            wind: Wind::new(config.wind, seed),
+            wind_m_s: DVec3::ZERO,
+            in_weather_m: Frame::new(origin).to_local(config.home).truncate(),
+            steps: 0,
+            outputs: [0.0; MOTORS],
+            sent_after: Wall::now(),
+            empty_at: Wall::now(),
+            decoder: Decoder::default(),
+            armed: false,
+            mode: Mode::Stabilize,
+            flight_time: Duration::ZERO,
+            ports,
+            process,
+            config,
+        };
+        driver.wait_for_outputs()?;
+        Ok(driver)
+    }
+
+    /// Flies until then.
+    fn fly(&mut self, stretch: Stretch) -> Result<Flown> {
+        let Stretch { until, bytes: to_send, channels } = stretch;
+        let steps = until.since(self.config.booted_at).as_micros().max(0) as u64 / STEP.as_micros() as u64;
+        let mut bytes = Vec::new();
+        if let Some(RcChannels(pulses)) = channels {
+            let packet: Vec<u8> = pulses.iter().flat_map(|pulse| pulse.to_le_bytes()).collect();
+            let receiver = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.receiver()));
+            self.ports.outputs.send_to(&packet, receiver).context("the receiver's port")?;
+        }
+        self.serial.set_nonblocking(false)?;
+        self.serial.write_all(&to_send).with_context(|| self.ended("its serial port"))?;
+        self.serial.set_nonblocking(true)?;
+        while self.steps < steps {
+            self.step(&mut bytes)?;
+        }
+        let (armed, mode) = (&mut self.armed, &mut self.mode);
+        self.decoder.push(&bytes, |frame| {
+            if let MavMessage::HEARTBEAT(heartbeat) = frame.message {
+                *armed = heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
+                *mode = Mode::from_number(heartbeat.custom_mode).unwrap_or(*mode);
+            }
+        });
+        Ok(Flown { bytes, truth: self.truth() })
+    }
+
+    /// Moves the body by the outputs, answers, and waits for the next outputs.
+    fn step(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
+        if self.steps.is_multiple_of(WIND_STEPS) {
+            let place_m = self.in_weather_m + self.body.position().truncate();
+            self.wind_m_s = self.wind.at(self.steps as f64 * STEP_S, place_m);
+        }
+        self.body.step(STEP_S, self.outputs, self.wind_m_s);
+        self.steps += 1;
+        if !self.body.is_on_ground() {
+            self.flight_time += STEP;
+        }
+        self.answer()?;
+        self.drain(bytes)
+    }
+
+    /// Answers the outputs with what the sensors measure, and waits for the next outputs.
+    ///
+    /// A program that waits repeats its outputs, and a repetition that crosses the answer must not pass for the next step's.
+    /// So after an answer that may have been crossed by n of them, n more packets are waited for. The last is
+    /// right in any case: what comes after the next outputs are their own repetitions.
+    fn answer(&mut self) -> Result<()> {
+        while self.read_outputs(POLL_NEVER)? {}
+        if self.sent_after.elapsed() > ANSWERS_WITHIN {
+            // Behind a fresh repetition few can cross.
+            self.wait_for_outputs()?;
+        }
+        let packet = gazebo::sensors(self.steps as f64 * STEP_S * STAMP_FACTOR, &self.body);
+        let sensors = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.sensors()));
+        let answered_at = Wall::now();
+        self.ports.outputs.send_to(&packet, sensors).context("the sensors' port")?;
+        let crossed = self.sent_after.elapsed().as_millis() / REPEATS_AFTER_LEAST.as_millis();
+        self.empty_at = answered_at;
+        for _ in 0..=crossed {
+            self.wait_for_outputs()?;
+        }
+        Ok(())
+    }
+
+    /// Reads outputs, waiting for them so long.
+    fn read_outputs(&mut self, patience: std::time::Duration) -> Result<bool> {
+        let socket = &self.ports.outputs;
+        if patience.is_zero() {
+            socket.set_nonblocking(true)?;
+        }
+        let began = Wall::now();
+        let mut packet = [0; gazebo::OUTPUTS_LEN + 1];
+        let received = socket.recv(&mut packet);
+        if patience.is_zero() {
+            socket.set_nonblocking(false)?;
+        }
+        match received {
+            Ok(length) => {
+                self.sent_after = self.empty_at;
+                self.outputs = gazebo::outputs(&packet[..length]).with_context(|| {
+                    format!(
+                        "outputs: found a packet of {length} bytes, expected {}: it is another version's",
+                        gazebo::OUTPUTS_LEN
+                    )
+                })?;
+                Ok(true)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                self.empty_at = began;
+                Ok(false)
+            }
+            // A signal; or the port of the sensors is not open yet.
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionRefused) => {
+                Ok(false)
+            }
+            Err(error) => Err(anyhow!(error).context("the outputs' port")),
+        }
+    }
+
+    fn wait_for_outputs(&mut self) -> Result<()> {
+        let began = Wall::now();
+        while !self.read_outputs(POLL_PERIOD)? {
+            if let Some(how) = self.process.ended() {
+                bail!("ArduCopter ended after {:.2} s of its flight: {how}", self.time_s());
+            }
+            ensure!(
+                began.elapsed() < self.config.silence,
+                "ArduCopter is silent: no outputs for {:.0} s after {:.2} s of its flight; its last lines: {}",
+                self.config.silence.as_secs_f64(),
+                self.time_s(),
+                crate::process::last_lines(self.process.directory())
+            );
+        }
+        Ok(())
+    }
+
+    /// Reads everything from the serial port. Nothing may lie there: the program waits where much is unread.
+    fn drain(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
+        let mut part = [0; 4096];
+        loop {
+            match self.serial.read(&mut part) {
+                Ok(0) => bail!("{}", self.ended("its serial port closed")),
+                Ok(length) => {
+                    bytes.extend_from_slice(&part[..length]);
+                    // Or it waits for our kernel's acknowledgement.
+                    socket2::SockRef::from(&self.serial).set_tcp_quickack(true)?;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(anyhow!(error).context(self.ended("its serial port"))),
+            }
+        }
+    }
+
+    /// What has failed, and how the program ended if it has.
+    fn ended(&self, what: &str) -> String {
+        let how = self.process.ended().map_or_else(String::new, |how| format!(": {how}"));
+        format!("ArduCopter after {:.2} s of its flight, {what}{how}", self.time_s())
+    }
+
+    fn time_s(&self) -> f64 {
+        self.steps as f64 * STEP_S
+    }
+
+    fn truth(&self) -> Truth {
+        let local = self.body.position();
+        Truth {
+            position: self.frame.to_position(local),
+            local,
+            velocity: self.body.velocity(),
+            heading_rad: self.body.heading_rad(),
+            armed: self.armed,
+            mode: self.mode,
+            landed: self.body.is_on_ground(),
+            flight_time: self.flight_time,
+            touchdown_m_s: self.body.touchdown_m_s(),
+        }
+    }
+}
+
+/// Connects to SERIAL0: the program waits for that before it flies.
+fn connect(process: &Process, port: u16, silence: std::time::Duration) -> Result<TcpStream> {
+    let began = Wall::now();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    loop {
+        match TcpStream::connect_timeout(&address, POLL_PERIOD) {
+            Ok(serial) => {
+                serial.set_nodelay(true)?;
+                serial.set_write_timeout(Some(silence))?;
+                return Ok(serial);
+            }
+            Err(_) if began.elapsed() < silence => {}
+            Err(error) => {
+                let lines = crate::process::last_lines(process.directory());
+                bail!(
+                    "ArduCopter does not serve its serial port within {:.0} s, TCP port {port}: {error}; its last lines: {lines}",
+                    silence.as_secs_f64()
+                );
+            }
+        }
+        if let Some(how) = process.ended() {
+            bail!("ArduCopter does not start: {how}");
+        }
+        std::thread::sleep(POLL_PERIOD);
+    }
+}

@@ -1,0 +1,20 @@
+//! Real autopilot programs in step with the simulated world (docs/lockstep.md).
+//!
+//! An ArduCopter SITL process computes motor outputs; our rigid body ([`wingbeat_sim::rigid`]) is moved by them and answers
+//! with what the sensors measure. The process flies no further than it was answered, so the world's virtual time is
+//! its time too, and the same seed gives the same bytes.
+//!
+//! | module | |
+//! |---|---|
+//! | [`program`] | an ArduCopter program: where it is, which version, how it wants to be called |
+//! | [`process`] | one process in a directory of its own, and nothing left of either |
+//! | [`ports`] | ports that are free |
+//! | [`gazebo`] | the packets of 3.5's model `gazebo`: outputs from it, sensors to it |
+//! | [`copter`] | one aircraft: process, packets, physics, as the world's [`Autopilot`](wingbeat_sim::autopilot::Autopilot) |
+#![forbid(unsafe_code)]
+
+pub mod copter;
+pub mod gazebo;
+pub mod ports;
+pub mod process;
+pub mod program;

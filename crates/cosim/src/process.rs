@@ -1,0 +1,105 @@
+//! One SITL process in a directory of its own, under a shell that outlives us by a moment.
+//!
+//! The shell reads from a pipe of ours, and when that ends, in whatever way we ended, it kills the program and removes the
+//! directory. So nothing is left behind by a return, an error, a panic, a signal or `kill -9`. It has a process group
+//! of its own: Ctrl-C in a terminal reaches us and not it.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+use anyhow::{Context, Result};
+
+/// What the shell does. `$1` is the directory, the rest is the command. A line on its input, or the end of
+/// its input, kills the program; the end removes the directory.
+pub const WRAPPER: &str = r#"
+trap '' INT TERM HUP PIPE
+dir=$1; shift
+cd "$dir" || exit 126
+exec 3<&0
+"$@" </dev/null >console.txt 2>&1 &
+sitl=$!
+( read -r line; kill -9 "$sitl" ) <&3 2>/dev/null &
+watcher=$!
+wait "$sitl"; status=$?
+kill -9 "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null
+echo "ended $status"
+while read -r line <&3; do :; done
+cd / && rm -rf "$dir"
+"#;
+
+/// Lines of the program's console that a message quotes.
+const QUOTED: usize = 4;
+
+/// The last lines that a program printed into its working directory.
+pub fn last_lines(directory: &Path) -> String {
+    let console = std::fs::read(directory.join("console.txt")).unwrap_or_default();
+    let console = String::from_utf8_lossy(&console);
+    let lines: Vec<&str> = console.lines().collect();
+    lines[lines.len().saturating_sub(QUOTED)..].join(" | ")
+}
+
+/// A running process.
+#[derive(Debug)]
+pub struct Process {
+    directory: tempfile::TempDir,
+    wrapper: Child,
+    /// Its end makes the shell kill the program and remove the directory.
+    input: Option<ChildStdin>,
+    /// The shell's line about the program's end.
+    ended: Receiver<String>,
+}
+
+impl Process {
+    /// Starts a command in a directory with these files, each a name and its text.
+    ///
+    /// # Errors
+    /// The system gives no directory or no process.
+    pub fn start(command: &[String], files: &[(&str, &str)]) -> Result<Self> {
+        let directory =
+            tempfile::Builder::new().prefix("wingbeat-sitl-").tempdir().context("a working directory")?;
+        for (name, text) in files {
+            std::fs::write(directory.path().join(name), text).with_context(|| (*name).to_owned())?;
+        }
+        let mut shell = Command::new("sh");
+        shell.args(["-c", WRAPPER, "wingbeat-sitl"]).arg(directory.path()).args(command);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        let mut wrapper = shell.spawn().context("starting sh")?;
+        let input = wrapper.stdin.take();
+        let output = wrapper.stdout.take().context("the shell's output")?;
+        let (tell, ended) = sync_channel(1);
+        // It ends with the shell.
+        std::thread::Builder::new().name("sitl-end".into()).spawn(move || {
+            let mut line = String::new();
+            let _ = BufReader::new(output).read_line(&mut line);
+            let _ = tell.send(line.trim().replace("ended", "exit status"));
+        })?;
+        Ok(Self { directory, wrapper, input, ended })
+    }
+
+    /// Its working directory.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// How it has ended, if it has, with the last lines that it printed.
+    pub fn ended(&self) -> Option<String> {
+        let how = match self.ended.try_recv() {
+            Ok(line) if line.is_empty() => "its shell ended".to_owned(),
+            Ok(line) => line,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => "ended before".to_owned(),
+        };
+        Some(format!("{how}, its last lines: {}", last_lines(self.directory())))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.input = None;
+        // Killing takes milliseconds; the shell waits for nothing else.
+        let _ = self.wrapper.wait();
+    }
+}

@@ -1,0 +1,291 @@
+//! Lock step with a program: with a peer of the test's own that behaves as SITL does, with programs that do not, and with a real
+//! ArduCopter where `WINGBEAT_SITL` names one.
+#![allow(clippy::disallowed_methods, reason = "another process is waited for")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration as Wall, Instant as Now};
+
+use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
+use wingbeat_cosim::gazebo::{OUTPUTS_LEN, SENSORS_LEN};
+use wingbeat_geo::{Instant, Position};
+use wingbeat_sim::autopilot::Autopilot;
+use wingbeat_sim::motion::{BatteryParameters, WindParameters};
+use wingbeat_sim::rigid::Body;
+
+/// So long a test waits for what comes within moments.
+const END: Wall = Wall::from_secs(60);
+/// Physics steps in a stretch of 10 ms.
+const STEPS: usize = 4;
+
+fn config(silence: Wall) -> Config {
+    let home = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
+    Config {
+        home,
+        heading_rad: 1.0,
+        booted_at: Instant::ZERO,
+        wind: WindParameters::default(),
+        weather: (1, home),
+        body: Body::default(),
+        battery: BatteryParameters::default(),
+        defaults: "SYSID_THISMAV 1\n".into(),
+        silence,
+    }
+}
+
+/// A program with the options and the version of SITL that does something else.
+fn program(folder: &Path, body: &str) -> PathBuf {
+    let path = folder.join("arducopter");
+    let help = "if [ \"$1\" = --help ]; then echo --home --speedup --uartA; exit; fi";
+    std::fs::write(&path, format!("#!/bin/sh\n# APM:Copter V3.5.7\n{help}\n{body}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// What the lock step needs of this computer is not here: the test says so and passes.
+fn lock_step(binary: &Path) -> Option<LockStep> {
+    match LockStep::find(binary) {
+        Err(error) if error.to_string().contains("libfaketime") => {
+            println!("skipped: {error}");
+            None
+        }
+        found => Some(found.unwrap()),
+    }
+}
+
+fn flown(copter: &mut Copter, until: Instant) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    copter.begin(until);
+    copter.finish(&mut bytes).map(|()| bytes)
+}
+
+/// The error of a program's first stretch, and whether anything of it is left.
+fn refused(body: &str, silence: Wall) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("where");
+    let body = format!("pwd > {}\n{body}", record.display());
+    let step = lock_step(&program(folder.path(), &body))?;
+    let mut copter = Copter::start(&step, config(silence)).unwrap();
+    let error = flown(&mut copter, Instant::ZERO + STRETCH).unwrap_err();
+    drop(copter);
+    let directory = std::fs::read_to_string(record).unwrap();
+    assert!(!Path::new(directory.trim()).exists(), "{directory} is left");
+    Some(error)
+}
+
+#[test]
+fn a_program_that_dies_is_reported_with_its_last_lines_and_leaves_nothing() {
+    let Some(error) = refused("echo bind failed on port; exit 3", END) else { return };
+    assert!(error.contains("does not start: exit status 3"), "{error}");
+    assert!(error.contains("bind failed on port"), "{error}");
+}
+
+#[test]
+fn a_program_that_serves_no_port_is_given_up_after_its_time() {
+    let Some(error) = refused("echo thinking; exec sleep 1000", Wall::from_millis(300)) else { return };
+    assert!(error.contains("does not serve its serial port within"), "{error}");
+    assert!(error.contains("thinking"), "{error}");
+}
+
+#[test]
+fn programs_that_cannot_be_flown_are_refused_by_name() {
+    let error = |path: &Path| format!("{:#}", LockStep::find(path).unwrap_err());
+    assert!(error(Path::new("/nowhere/arducopter")).contains("/nowhere/arducopter"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("arducopter");
+    std::fs::write(&path, "#!/bin/sh\n# Copter V4.6.2\necho --home --speedup --serial0\n").unwrap();
+    assert!(error(&path).contains("expected an ArduCopter SITL program"), "not executable: {}", error(&path));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(error(&path).contains("found ArduCopter 4.6, expected 3.5"), "{}", error(&path));
+}
+
+/// The test's own side of a program's ports, as SITL has them.
+struct Peer {
+    serial: TcpStream,
+    socket: UdpSocket,
+    bench: u16,
+    outputs: [u8; OUTPUTS_LEN],
+}
+
+/// How long SITL waits until it repeats its outputs.
+const REPEATS_AFTER: Wall = Wall::from_millis(100);
+
+impl Peer {
+    /// Waits until the bench has started the program that notes its arguments, then takes its place.
+    fn after(arguments: &Path) -> Self {
+        let end = Now::now() + END;
+        let text = loop {
+            match std::fs::read_to_string(arguments) {
+                Ok(text) if text.ends_with('\n') => break text,
+                _ => assert!(Now::now() < end, "the program was not started"),
+            }
+            std::thread::sleep(Wall::from_millis(5));
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let port = |name: &str| -> u16 {
+            let at = words.iter().position(|word| *word == name).unwrap();
+            words[at + 1].parse().unwrap()
+        };
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port("--sim-port-in"))).unwrap();
+        socket.set_read_timeout(Some(REPEATS_AFTER)).unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port("--base-port"))).unwrap();
+        let (serial, _) = listener.accept().unwrap();
+        Self { serial, socket, bench: port("--sim-port-out"), outputs: [0; OUTPUTS_LEN] }
+    }
+
+    fn send(&self) {
+        self.socket.send_to(&self.outputs, (Ipv4Addr::LOCALHOST, self.bench)).unwrap();
+    }
+
+    /// As SITL's step: outputs, repeated until they are answered. Returns the time stamp and how often they were repeated.
+    fn step(&self) -> (f64, usize) {
+        self.send();
+        let (mut packet, mut repeated, end) = ([0; 200], 0, Now::now() + END);
+        loop {
+            match self.socket.recv(&mut packet) {
+                Ok(length) => {
+                    assert_eq!(length, SENSORS_LEN);
+                    break;
+                }
+                Err(_) => {
+                    assert!(Now::now() < end, "no answer");
+                    repeated += 1;
+                    self.send();
+                }
+            }
+        }
+        // One answer, and no other before the next outputs.
+        self.socket.set_nonblocking(true).unwrap();
+        assert!(self.socket.recv(&mut [0; 200]).is_err(), "a repetition was answered");
+        self.socket.set_nonblocking(false).unwrap();
+        (f64::from_le_bytes(packet[..8].try_into().unwrap()), repeated)
+    }
+}
+
+/// A bench and a peer in the place of its program.
+fn with_peer(silence: Wall, bench: impl FnOnce(Copter), peer: impl FnOnce(Peer) + Send) {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = folder.path().join("arguments");
+    let body = format!("echo \"$@\" > {}; exec sleep 1000", arguments.display());
+    let Some(step) = lock_step(&program(folder.path(), &body)) else { return };
+    std::thread::scope(|scope| {
+        scope.spawn(|| peer(Peer::after(&arguments)));
+        bench(Copter::start(&step, config(silence)).unwrap());
+    });
+}
+
+#[test]
+fn every_step_is_answered_once_however_long_the_bench_pauses() {
+    let stretches = 12;
+    with_peer(
+        END,
+        |mut copter| {
+            for i in 1..=stretches {
+                if i % 4 == 0 {
+                    // The peer repeats its outputs meanwhile.
+                    std::thread::sleep(REPEATS_AFTER * 3);
+                }
+                copter.receive(&[i as u8; 3]);
+                let bytes = flown(&mut copter, Instant::ZERO + STRETCH * i).unwrap();
+                let steps = (i as usize - 1) * STEPS..i as usize * STEPS;
+                let expected: Vec<u8> = steps.map(|k| k as u8 + 1).collect();
+                assert_eq!(bytes, expected, "stretch {i}");
+            }
+            assert!(copter.truth().landed && !copter.truth().armed);
+        },
+        |mut peer| {
+            let mut repeated = 0;
+            for k in 0..stretches as usize * STEPS {
+                if k > 0 {
+                    peer.serial.write_all(&[k as u8]).unwrap();
+                }
+                let (time_s, again) = peer.step();
+                repeated += again;
+                assert!((time_s - (k + 1) as f64 * 0.0025).abs() < 1e-6, "step {k}: {time_s} s");
+                if k % STEPS == 0 {
+                    // What was sent before the answer is there.
+                    let mut sent = [0; 3];
+                    peer.serial.read_exact(&mut sent).unwrap();
+                    assert_eq!(sent, [(k / STEPS) as u8 + 1; 3]);
+                }
+            }
+            assert!(repeated >= 3, "{repeated}");
+            peer.serial.write_all(&[(stretches as usize * STEPS) as u8]).unwrap();
+            peer.send();
+            // It stays until the bench has gone.
+            let _ = peer.serial.read(&mut [0; 8]);
+        },
+    );
+}
+
+/// Flies until the flight ends; the message must have this part.
+fn ends_with(expected: &str, peer: impl FnOnce(Peer) + Send) {
+    with_peer(
+        Wall::from_secs(2),
+        |mut copter| {
+            let error = (1..1_000)
+                .find_map(|i| flown(&mut copter, Instant::ZERO + STRETCH * i).err())
+                .expect("the flight ends");
+            assert!(error.contains(expected), "{error}");
+            assert!(flown(&mut copter, Instant::from_secs(20)).is_err(), "asked again it flies");
+        },
+        peer,
+    );
+}
+
+#[test]
+fn a_program_that_falls_silent_ends_the_flight() {
+    ends_with("is silent: no outputs for 2 s after 0.03 s of its flight", |peer| {
+        for _ in 0..10 {
+            peer.step();
+        }
+        // It lives, and its serial port is open, until the bench gives up.
+        let end = (&peer.serial).read(&mut [0; 64]);
+        assert!(!matches!(end, Ok(1..)), "{end:?}");
+    });
+}
+
+#[test]
+fn packets_of_another_version_end_the_flight() {
+    ends_with("found a packet of 12 bytes, expected 64", |peer| {
+        peer.step();
+        peer.socket.send_to(&[0; 12], (Ipv4Addr::LOCALHOST, peer.bench)).unwrap();
+        let _ = (&peer.serial).read(&mut [0; 64]);
+    });
+}
+
+#[test]
+fn a_serial_port_that_closes_ends_the_flight() {
+    ends_with("its serial port closed", |peer| {
+        peer.serial.shutdown(std::net::Shutdown::Write).unwrap();
+        peer.step();
+        peer.send();
+        let _ = (&peer.serial).read(&mut [0; 64]);
+    });
+}
+
+/// An aircraft of a real ArduCopter: 40 s after it is switched on, all that it has sent.
+#[test]
+fn a_real_arducopter_sends_the_same_bytes_twice() {
+    let Some(binary) = std::env::var_os("WINGBEAT_SITL").map(PathBuf::from) else {
+        println!("skipped: no SITL here; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
+        return;
+    };
+    let Some(step) = lock_step(&binary) else { return };
+    let streams = "SR0_POSITION 10\nSR0_EXTRA1 10\nSR0_RAW_SENS 10\nSR0_EXT_STAT 5\n";
+    let fly = || {
+        let config = Config { defaults: streams.to_owned(), ..config(END) };
+        let mut copter = Copter::start(&step, config).unwrap();
+        let mut bytes = Vec::new();
+        for i in 1..=4_000 {
+            copter.begin(Instant::ZERO + STRETCH * i);
+            copter.finish(&mut bytes).unwrap();
+        }
+        bytes
+    };
+    let first = fly();
+    assert!(first.len() > 20_000, "{} bytes", first.len());
+    assert!(first == fly(), "two flights differ");
+}

@@ -1,0 +1,69 @@
+//! What flies an aircraft of the world: the simulated flight controller, or a program outside that is in step with it.
+//!
+//! Time passes in two phases, so that programs in processes of their own fly at the same time: [`Autopilot::begin`] says
+//! how far, [`Autopilot::finish`] waits until all of it is flown. What an autopilot receives between the two is part of the
+//! next stretch. A world asks in the order of its aircraft, so the same bytes come in the same order however long
+//! each takes.
+
+use core::fmt::Debug;
+
+use wingbeat_geo::{DVec3, Frame, Instant};
+
+use crate::flight_controller::{FlightController, RcChannels, Truth};
+
+/// The truth of how an aircraft moves, as [`Truth`] has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Motion {
+    /// Metres a second east, north and up.
+    pub velocity: DVec3,
+    /// Where its nose points, clockwise from north.
+    pub heading_rad: f64,
+    /// Whether the motors may turn.
+    pub armed: bool,
+    /// Whether it stands on the ground.
+    pub landed: bool,
+}
+
+/// An autopilot with its aircraft.
+pub trait Autopilot: Debug + Send {
+    /// Bytes from the companion, read in the next stretch.
+    fn receive(&mut self, bytes: &[u8]);
+
+    /// Time is to pass to `until`.
+    fn begin(&mut self, until: Instant);
+
+    /// Waits until it has passed; appends what the autopilot sent to `out`.
+    ///
+    /// # Errors
+    /// It cannot fly on, and why: a process that ended or fell silent.
+    fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), String>;
+
+    /// When the next stretch is due.
+    fn poll_timeout(&self) -> Instant;
+
+    /// What is really so at the end of the last stretch.
+    fn truth(&self) -> Truth;
+
+    /// What of the truth a checker samples at every step: a position on the ellipsoid takes longer than all else.
+    fn motion(&self) -> Motion {
+        let Truth { velocity, heading_rad, armed, landed, .. } = self.truth();
+        Motion { velocity, heading_rad, armed, landed }
+    }
+
+    /// Where it truly is, as a frame measures it.
+    fn place_in(&self, frame: &Frame) -> DVec3;
+
+    /// What the pilot's receiver delivers from now on; `None` is a lost radio link.
+    fn set_rc(&mut self, channels: Option<RcChannels>);
+
+    /// The simulated flight controller, to make it fail; a program outside has none.
+    fn simulated(&mut self) -> Option<&mut FlightController> {
+        None
+    }
+}
+
+impl From<FlightController> for Box<dyn Autopilot> {
+    fn from(controller: FlightController) -> Self {
+        Box::new(controller)
+    }
+}

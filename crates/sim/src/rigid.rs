@@ -1,0 +1,386 @@
+//! A multicopter as four motors on a rigid body: what an autopilot that computes motor outputs flies.
+//!
+//! Inside, the axes are ArduPilot's: north, east, down in the world, forward, right, down in the body. Motors are numbered
+//! and turn as ArduPilot's quadcopter of frame X (<https://ardupilot.org/copter/docs/connect-escs-and-motors.html>): 1 front
+//! right, 2 rear left (both counter-clockwise), 3 front left, 4 rear right (both clockwise).
+//!
+//! Thrust of a motor grows with its output as ArduCopter's defaults expect it (`MOT_THST_EXPO` 0.5, `MOT_SPIN_MIN` 0.15), a
+//! first-order lag behind it. Drag is linear in the speed through the air, as in ArduPilot's own simulation of 3.5
+//! (`SIM_Frame.cpp`: 15 m/s in the terminal fall). The ground is flat: an aircraft that meets it stands still and upright
+//! until its thrust lifts it. The battery is taken by energy, and empty motors stop.
+//!
+//! No clock, no hidden randomness; the same outputs and wind give the same motion bit for bit.
+
+use wingbeat_geo::{DQuat, DVec2, DVec3};
+
+use crate::motion::{Battery, BatteryParameters, GRAVITY_M_S2, State};
+
+/// Motors, and outputs that are read.
+pub const MOTORS: usize = 4;
+
+/// Where each motor sits, as parts of the arm forward and right (sin 45°), and which way the body turns against it.
+const PLACES: [(f64, f64, f64); MOTORS] = [
+    (core::f64::consts::FRAC_1_SQRT_2, core::f64::consts::FRAC_1_SQRT_2, 1.0),
+    (-core::f64::consts::FRAC_1_SQRT_2, -core::f64::consts::FRAC_1_SQRT_2, 1.0),
+    (core::f64::consts::FRAC_1_SQRT_2, -core::f64::consts::FRAC_1_SQRT_2, -1.0),
+    (-core::f64::consts::FRAC_1_SQRT_2, core::f64::consts::FRAC_1_SQRT_2, -1.0),
+];
+
+/// Below this output a motor gives no thrust: ArduCopter's idle (`MOT_SPIN_ARM`).
+const OUTPUT_IDLE: f64 = 0.1;
+/// Share of the thrust that grows with the square of the output (`MOT_THST_EXPO` of ArduCopter's defaults is 0.65, of SITL's
+/// 0.5).
+const THRUST_EXPO: f64 = 0.5;
+/// The battery is taken so often, steps of a quarter of a hundredth of a second: ten times a second.
+const BATTERY_PERIOD_S: f64 = 0.1;
+/// No step is longer, seconds: the integration would be coarse.
+const STEP_MOST_S: f64 = 0.02;
+/// No body turns faster, radians a second: a rotor would have left it.
+const RATE_MOST_RAD_S: f64 = 50.0;
+
+/// What the aircraft is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Body {
+    /// Mass.
+    pub mass_kg: f64,
+    /// From the middle to a motor.
+    pub arm_m: f64,
+    /// Moments of inertia about the axes forward, right and down.
+    pub inertia_kg_m2: DVec3,
+    /// Share of the whole thrust that carries the weight (`MOT_THST_HOVER`).
+    pub hover_thrust: f64,
+    /// Torque about the shaft for each newton of thrust.
+    pub torque_m: f64,
+    /// Time constant of a motor with its propeller.
+    pub motor_lag_s: f64,
+    /// Speed at which a fall without thrust ends.
+    pub terminal_m_s: f64,
+    /// How fast turning dies away without torque.
+    pub turn_damping_per_s: f64,
+}
+
+impl Default for Body {
+    /// A 2 kg quadcopter that hovers at 0.36 of its thrust. Turned by its motors it accelerates by 190 rad/s² (roll and pitch)
+    /// and 7 rad/s² (yaw) for a full difference, in the range of what ArduCopter's default gains fly.
+    fn default() -> Self {
+        Self {
+            mass_kg: 2.0,
+            arm_m: 0.25,
+            inertia_kg_m2: DVec3::new(0.05, 0.05, 0.09),
+            hover_thrust: 0.36,
+            torque_m: 0.012,
+            motor_lag_s: 0.02,
+            terminal_m_s: 15.0,
+            turn_damping_per_s: 0.3,
+        }
+    }
+}
+
+/// A multicopter in the air or on the ground.
+#[derive(Clone, Debug)]
+pub struct Rigid {
+    body: Body,
+    /// Metres north, east and down of where it stood.
+    position: DVec3,
+    /// Metres a second north, east and down.
+    velocity: DVec3,
+    /// From the body to the world.
+    attitude: DQuat,
+    /// Radians a second about the axes of the body.
+    rate: DVec3,
+    /// What an accelerometer in the middle measures, body axes.
+    specific_force: DVec3,
+    acceleration: DVec3,
+    /// Thrust of each motor, newton.
+    thrust: [f64; MOTORS],
+    is_on_ground: bool,
+    touchdown_m_s: f64,
+    battery: Battery,
+    battery_in_s: f64,
+}
+
+impl Rigid {
+    /// One that stands on the ground with its nose at `heading_rad`, clockwise from north.
+    pub fn new(body: Body, battery: BatteryParameters, heading_rad: f64) -> Self {
+        let (sin, cos) = libm::sincos(if heading_rad.is_finite() { heading_rad * 0.5 } else { 0.0 });
+        Self {
+            body,
+            position: DVec3::ZERO,
+            velocity: DVec3::ZERO,
+            attitude: DQuat::from_xyzw(0.0, 0.0, sin, cos),
+            rate: DVec3::ZERO,
+            specific_force: DVec3::new(0.0, 0.0, -GRAVITY_M_S2),
+            acceleration: DVec3::ZERO,
+            thrust: [0.0; MOTORS],
+            is_on_ground: true,
+            touchdown_m_s: 0.0,
+            battery: Battery::new(BatteryParameters { mass_kg: body.mass_kg, ..battery }),
+            battery_in_s: BATTERY_PERIOD_S,
+        }
+    }
+
+    /// Moves on by `dt_s` (at most 0.02 s) with these motor outputs, 0 to 1 (pulses of 1000 to 2000 µs; what is no number
+    /// counts as 0), in air that moves so, metres a second east, north and up.
+    pub fn step(&mut self, dt_s: f64, outputs: [f64; MOTORS], wind_m_s: DVec3) {
+        let dt_s = if dt_s > 0.0 { dt_s.min(STEP_MOST_S) } else { return };
+        let wind = if wind_m_s.is_finite() { to_ned(wind_m_s) } else { DVec3::ZERO };
+        let is_empty = self.battery.remaining_percent() <= 0.0;
+        let most_n = self.body.mass_kg * GRAVITY_M_S2 / (self.body.hover_thrust * MOTORS as f64);
+        let follows = dt_s / (dt_s + self.body.motor_lag_s);
+        for (thrust, output) in self.thrust.iter_mut().zip(outputs) {
+            let wanted_n = if is_empty { 0.0 } else { most_n * thrust_share(output) };
+            *thrust += (wanted_n - *thrust) * follows;
+        }
+        self.move_on(dt_s, wind);
+        self.battery_in_s -= dt_s;
+        if self.battery_in_s <= 0.0 {
+            self.battery_in_s += BATTERY_PERIOD_S;
+            let state = self.battery_state();
+            self.battery.step(BATTERY_PERIOD_S, &state);
+        }
+    }
+
+    fn move_on(&mut self, dt_s: f64, wind: DVec3) {
+        let (mut lift_n, mut torque) = (0.0, DVec3::ZERO);
+        for (thrust, (forward, right, turn)) in self.thrust.iter().zip(PLACES) {
+            lift_n += thrust;
+            // Thrust on the right rolls to the left; thrust in front raises the nose.
+            torque +=
+                DVec3::new(-right * self.body.arm_m, forward * self.body.arm_m, turn * self.body.torque_m)
+                    * *thrust;
+        }
+        let push = self.attitude * DVec3::new(0.0, 0.0, -lift_n / self.body.mass_kg);
+        let drag_per_s = GRAVITY_M_S2 / self.body.terminal_m_s;
+        let gravity = DVec3::new(0.0, 0.0, GRAVITY_M_S2);
+        let acceleration = push + gravity - (self.velocity - wind) * drag_per_s;
+        if self.is_on_ground && acceleration.z >= 0.0 {
+            self.rest();
+            return;
+        }
+        self.is_on_ground = false;
+        let before = self.velocity;
+        // Implicit in the drag: stable in any wind.
+        self.velocity = (before + (push + gravity + wind * drag_per_s) * dt_s) / (1.0 + drag_per_s * dt_s);
+        self.position += (before + self.velocity) * (0.5 * dt_s);
+        self.acceleration = (self.velocity - before) / dt_s;
+        self.specific_force = self.attitude.inverse() * (self.acceleration - gravity);
+        let inertia = self.body.inertia_kg_m2;
+        let gyroscopic = self.rate.cross(inertia * self.rate);
+        let turned = self.rate + (torque - gyroscopic) / inertia * dt_s;
+        let turned = turned / (1.0 + self.body.turn_damping_per_s * dt_s);
+        self.rate = turned.clamp(DVec3::splat(-RATE_MOST_RAD_S), DVec3::splat(RATE_MOST_RAD_S));
+        let half = self.rate * (0.5 * dt_s);
+        let turn = DQuat::from_xyzw(half.x, half.y, half.z, 1.0);
+        self.attitude = (self.attitude * turn).normalize();
+        if self.position.z >= 0.0 && self.velocity.z >= 0.0 {
+            self.touchdown_m_s = self.velocity.z;
+            self.rest();
+        }
+    }
+
+    /// Stands on the ground, upright, with its nose where it is.
+    fn rest(&mut self) {
+        let (sin, cos) = libm::sincos(self.heading_rad() * 0.5);
+        self.attitude = DQuat::from_xyzw(0.0, 0.0, sin, cos);
+        self.position.z = 0.0;
+        (self.velocity, self.acceleration, self.rate) = (DVec3::ZERO, DVec3::ZERO, DVec3::ZERO);
+        self.specific_force = DVec3::new(0.0, 0.0, -GRAVITY_M_S2);
+        self.is_on_ground = true;
+    }
+
+    /// What the battery is drawn by.
+    fn battery_state(&self) -> State {
+        let up = self.attitude * DVec3::new(0.0, 0.0, -1.0);
+        let lean = DVec2::new(up.y, up.x) * (GRAVITY_M_S2 / (-up.z).max(0.3));
+        State {
+            position: self.position(),
+            velocity: self.velocity(),
+            acceleration: to_enu(self.acceleration),
+            lean_m_s2: lean,
+            yaw_rad: self.heading_rad(),
+            yaw_rate_rad_s: self.rate.z,
+            throttle: self.thrust.iter().sum::<f64>() / MOTORS as f64,
+            landed: self.is_on_ground,
+        }
+    }
+
+    /// Metres east, north and up of where it stood first.
+    pub fn position(&self) -> DVec3 {
+        to_enu(self.position)
+    }
+    /// Metres a second east, north and up.
+    pub fn velocity(&self) -> DVec3 {
+        to_enu(self.velocity)
+    }
+    /// Metres north, east and down of where it stood first.
+    pub fn position_ned(&self) -> DVec3 {
+        self.position
+    }
+    /// Metres a second north, east and down.
+    pub fn velocity_ned(&self) -> DVec3 {
+        self.velocity
+    }
+    /// From body axes (forward, right, down) to north, east, down.
+    pub fn attitude(&self) -> DQuat {
+        self.attitude
+    }
+    /// What gyroscopes measure: radians a second about forward, right and down.
+    pub fn rate_rad_s(&self) -> DVec3 {
+        self.rate
+    }
+    /// What accelerometers measure, forward, right and down: −9.81 m/s² downwards in a hover.
+    pub fn specific_force_m_s2(&self) -> DVec3 {
+        self.specific_force
+    }
+    /// Where its nose points, 0 to 2π clockwise from north.
+    pub fn heading_rad(&self) -> f64 {
+        let nose = self.attitude * DVec3::X;
+        let heading = libm::atan2(nose.y, nose.x);
+        if heading < 0.0 { heading + core::f64::consts::TAU } else { heading }
+    }
+    /// Whether it stands on the ground.
+    pub fn is_on_ground(&self) -> bool {
+        self.is_on_ground
+    }
+    /// The speed at which it last met the ground.
+    pub fn touchdown_m_s(&self) -> f64 {
+        self.touchdown_m_s
+    }
+    /// Its battery.
+    pub fn battery(&self) -> &Battery {
+        &self.battery
+    }
+}
+
+/// Thrust as a share of the largest, for an output of 0 to 1.
+fn thrust_share(output: f64) -> f64 {
+    if output.is_nan() {
+        return 0.0;
+    }
+    let spin = ((output.clamp(0.0, 1.0) - OUTPUT_IDLE) / (1.0 - OUTPUT_IDLE)).max(0.0);
+    (1.0 - THRUST_EXPO) * spin + THRUST_EXPO * spin * spin
+}
+
+fn to_enu(ned: DVec3) -> DVec3 {
+    DVec3::new(ned.y, ned.x, -ned.z)
+}
+
+fn to_ned(enu: DVec3) -> DVec3 {
+    DVec3::new(enu.y, enu.x, -enu.z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DT_S: f64 = 0.0025;
+
+    fn quad() -> Rigid {
+        Rigid::new(Body::default(), BatteryParameters::default(), 0.0)
+    }
+
+    /// The output at which the thrust carries the weight.
+    fn hover_output() -> f64 {
+        let share = Body::default().hover_thrust;
+        // 0.5 s + 0.5 s² = share
+        let spin = (-0.5 + (0.25 + 2.0 * share).sqrt()) / 1.0;
+        OUTPUT_IDLE + spin * (1.0 - OUTPUT_IDLE)
+    }
+
+    fn fly(quad: &mut Rigid, seconds: f64, outputs: [f64; MOTORS], wind: DVec3) {
+        for _ in 0..(seconds / DT_S).round() as usize {
+            quad.step(DT_S, outputs, wind);
+        }
+    }
+
+    /// In the air at a height, level and at rest.
+    fn lifted(height_m: f64) -> Rigid {
+        let mut quad = quad();
+        quad.position.z = -height_m;
+        quad.is_on_ground = false;
+        quad
+    }
+
+    #[test]
+    fn it_stands_until_its_thrust_carries_it_then_hovers() {
+        let mut quad = quad();
+        fly(&mut quad, 2.0, [hover_output() - 0.01; 4], DVec3::ZERO);
+        assert!(quad.is_on_ground());
+        assert_eq!(quad.position(), DVec3::ZERO);
+        assert_eq!(quad.specific_force_m_s2(), DVec3::new(0.0, 0.0, -GRAVITY_M_S2));
+        fly(&mut quad, 3.0, [0.65; 4], DVec3::ZERO);
+        assert!(!quad.is_on_ground() && quad.position().z > 3.0, "{:?}", quad.position());
+        fly(&mut quad, 10.0, [hover_output(); 4], DVec3::ZERO);
+        // Drag has taken the climb: it hangs, and the accelerometer measures its weight.
+        assert!(quad.velocity().length() < 0.02, "{:?}", quad.velocity());
+        let level = quad.specific_force_m_s2() - DVec3::new(0.0, 0.0, -GRAVITY_M_S2);
+        assert!(level.length() < 0.02, "{level:?}");
+        assert!((quad.battery().remaining_percent() - 100.0).abs() < 2.0);
+        assert!(quad.battery().used_wh() > 0.5, "{} Wh", quad.battery().used_wh());
+    }
+
+    #[test]
+    fn a_fall_ends_at_the_terminal_speed_and_on_the_ground() {
+        let mut quad = lifted(300.0);
+        fly(&mut quad, 1.0, [0.0; 4], DVec3::ZERO);
+        // v = v∞ (1 − e^(−g t / v∞))
+        let expected_m_s = 15.0 * (1.0 - (-GRAVITY_M_S2 / 15.0_f64).exp());
+        assert!((-quad.velocity().z - expected_m_s).abs() < 0.05, "{:?}", quad.velocity());
+        fly(&mut quad, 14.0, [0.0; 4], DVec3::ZERO);
+        assert!((quad.velocity().z + 15.0).abs() < 0.05, "{:?}", quad.velocity());
+        fly(&mut quad, 20.0, [0.0; 4], DVec3::ZERO);
+        assert!(quad.is_on_ground());
+        assert_eq!((quad.position().z, quad.velocity()), (0.0, DVec3::ZERO));
+        assert!((quad.touchdown_m_s() - 15.0).abs() < 0.1, "{}", quad.touchdown_m_s());
+    }
+
+    #[test]
+    fn each_motor_turns_it_as_arducopters_frame_x_expects() {
+        let turned = |motors: [f64; MOTORS]| {
+            let mut quad = lifted(100.0);
+            fly(&mut quad, 0.2, motors.map(|more| hover_output() + more * 0.05), DVec3::ZERO);
+            quad.rate_rad_s()
+        };
+        // Left motors (2, 3) up: rolls right. Front motors (1, 3) up: nose up. Counter-clockwise ones (1, 2) up: turns clockwise.
+        let roll = turned([-1.0, 1.0, 1.0, -1.0]);
+        assert!(roll.x > 1.0 && roll.y.abs() < 1e-9 && roll.z.abs() < 1e-9, "{roll:?}");
+        let pitch = turned([1.0, -1.0, 1.0, -1.0]);
+        assert!(pitch.y > 1.0 && pitch.x.abs() < 1e-9, "{pitch:?}");
+        let yaw = turned([1.0, 1.0, -1.0, -1.0]);
+        assert!(yaw.z > 0.02 && yaw.x.abs() < 1e-9, "{yaw:?}");
+    }
+
+    #[test]
+    fn wind_carries_it_along_and_a_heading_stays() {
+        let heading_rad = 2.0;
+        let mut quad = Rigid::new(Body::default(), BatteryParameters::default(), heading_rad);
+        fly(&mut quad, 2.0, [0.7; 4], DVec3::ZERO);
+        fly(&mut quad, 15.0, [hover_output(); 4], DVec3::new(5.0, -2.0, 0.0));
+        let off = quad.velocity() - DVec3::new(5.0, -2.0, 0.0);
+        assert!(off.truncate().length() < 0.01, "{:?}", quad.velocity());
+        assert!((quad.heading_rad() - heading_rad).abs() < 1e-9, "{}", quad.heading_rad());
+    }
+
+    #[test]
+    fn rubbish_outputs_leave_every_figure_a_number() {
+        let rubbish = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -7.0, 1e300, 0.5];
+        let mut quad = lifted(50.0);
+        for i in 0..20_000 {
+            let pick = |k: usize| rubbish[(i / 7 + k * 5) % rubbish.len()];
+            let dt_s = [DT_S, f64::NAN, -1.0, 1e9][i % 4];
+            quad.step(dt_s, [pick(0), pick(1), pick(2), pick(3)], DVec3::new(pick(1), 3.0, 0.0));
+            let figures = [quad.position(), quad.velocity(), quad.rate_rad_s(), quad.specific_force_m_s2()];
+            assert!(figures.iter().all(|v| v.is_finite()), "{quad:?}");
+            assert!((quad.attitude().length() - 1.0).abs() < 1e-9 && quad.heading_rad().is_finite());
+        }
+    }
+
+    #[test]
+    fn an_empty_battery_lets_it_fall() {
+        let tiny = BatteryParameters { capacity_mah: 10.0, ..BatteryParameters::default() };
+        let mut quad = Rigid::new(Body::default(), tiny, 0.0);
+        fly(&mut quad, 60.0, [0.65; 4], DVec3::ZERO);
+        assert_eq!(quad.battery().remaining_percent(), 0.0);
+        assert!(quad.is_on_ground() && quad.touchdown_m_s() > 2.0, "{quad:?}");
+    }
+}
