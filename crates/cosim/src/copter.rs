@@ -349,7 +349,7 @@ impl Driver {
     /// Flies until then.
     fn fly(&mut self, stretch: Stretch) -> Result<Flown> {
         let Stretch { until, bytes: to_send, channels } = stretch;
-        let steps = until.since(self.config.booted_at).as_micros().max(0) as u64 / STEP.as_micros() as u64;
+        let steps = until.since(self.config.booted_at).as_micros() as u64 / STEP.as_micros() as u64;
         let mut bytes = Vec::new();
         if let Some(RcChannels(pulses)) = channels {
             let packet: Vec<u8> = pulses.iter().flat_map(|pulse| pulse.to_le_bytes()).collect();
