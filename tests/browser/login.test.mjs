@@ -61,7 +61,7 @@ test('an operator flies from login to landing', { timeout: 8 * PHASE_MS }, async
       const start = page.getByTestId('start');
       await until('Start can be pressed', async () => (await start.count()) === 1 && start.isEnabled());
       await holdDown(flight, 'start');
-      await until('all fly', () => all((row) => row.armed && row.state === 'MoveToWp'));
+      await until('all fly', () => all((row) => row.armed && row.state === 'MovingToWaypoint'));
 
       // In flight, with an aircraft selected: the session ends, because the password is another.
       await page.getByTestId('aircraft-row').filter({ hasText: 'UAV 2' }).click();

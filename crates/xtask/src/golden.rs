@@ -27,7 +27,7 @@ const HEADER: &str = "\
 ";
 
 /// Less than a minute in all on two cores; compared in `cargo xtask test`.
-const QUICK: [&str; 34] = [
+const QUICK: [&str; 36] = [
     DRILLS,
     // Seeds that the documents quote.
     "bench drill --kind combined --seed 141",
@@ -51,8 +51,10 @@ const QUICK: [&str; 34] = [
     "bench run crates/bench/plans/followme-sitl.toml --seed 1",
     "bench run crates/bench/plans/mbcap-beacon.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/mbcap-crowd.toml --seed 1 --uavs 25 --variant mbcap-e --repeat 1",
+    "bench run crates/bench/plans/mbcap-four.toml --seed 1 --variant mbcap-e",
     "bench run crates/bench/plans/mbcap-pairs.toml --seed 1",
     "bench run crates/bench/plans/mbcap-sitl.toml --seed 1",
+    "bench run crates/bench/plans/muscop-faults.toml --seed 1",
     "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 1",
     "bench run crates/bench/plans/muscop-overhead.toml --seed 1",
     // The same with the other kind of signature.

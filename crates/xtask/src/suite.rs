@@ -116,7 +116,8 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         test.args(["--test-reporter=tap", "--test-reporter-destination=stdout", "--test-reporter=junit"]);
         test.arg(format!("--test-reporter-destination={}", report.display()));
         test.args(
-            ["console", "plan", "avoidance", "axe"].map(|story| format!("tests/browser/{story}.test.mjs")),
+            ["console", "plan", "login", "avoidance", "axe"]
+                .map(|story| format!("tests/browser/{story}.test.mjs")),
         );
         Ok(test)
     });
