@@ -70,7 +70,7 @@ test('an operator flies from login to landing', { timeout: 8 * PHASE_MS }, async
       await until('the page says that the session has ended', async () => (await page.getByTestId('session-ended').count()) === 1);
       assert.match(await page.getByTestId('session-ended').innerText(), /password was changed/);
       await shot('session-ended');
-      // What is pressed now reaches nobody.
+      // What is pressed now is not sent.
       await page.keyboard.down('l');
       await page.waitForTimeout(1500);
       await page.keyboard.up('l');

@@ -236,7 +236,7 @@ pub(crate) struct FleetArguments {
     /// Where the console is served.
     #[arg(long, default_value = "127.0.0.1:8700")]
     ground: SocketAddr,
-    /// The users who sign in to the console, as for `wingbeat ground`. Without it the console asks nobody.
+    /// The users who sign in to the console, as for `wingbeat ground`. Without it the console asks for no password.
     #[arg(long, value_name = "FILE")]
     users: Option<PathBuf>,
     /// The built page: `web/dist` after `npm run build` in `web/`. Without it the console is its API alone.

@@ -145,7 +145,7 @@ pub fn plain_client() -> Result<ClientConfig, Error> {
 #[derive(Clone)]
 pub struct Acceptor {
     acceptor: TlsAcceptor,
-    /// Who is admitted; without it whoever asks is, and proves nothing by its connection.
+    /// The members that are admitted; without it every client is, and proves nothing by its connection.
     fleet: Option<Arc<Fleet>>,
 }
 
@@ -207,7 +207,7 @@ impl Acceptor {
         self.fleet.is_some()
     }
 
-    /// Speaks TLS on a connection that was accepted; with whom, where there is a roster.
+    /// Speaks TLS on a connection that was accepted; the member at its other end, where there is a roster.
     ///
     /// # Errors
     /// The handshake failed: [`why`] tells of what.

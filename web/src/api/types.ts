@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was done through this service, by whom: the last 500 entries at most. */
+        /** What each user did through this service: the last 500 entries at most. */
         get: operations["audit"];
         put?: never;
         post?: never;

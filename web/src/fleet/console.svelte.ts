@@ -304,7 +304,7 @@ export class FleetConsole {
   /** Says why not, where this user does not command. */
   #may(what: string): boolean {
     if (this.mayCommand) return true;
-    this.#announce([`${what} was not sent: ${this.signedOut ? 'nobody has signed in' : 'an observer commands nothing'}.`]);
+    this.#announce([`${what} was not sent: ${this.signedOut ? 'no user has signed in' : 'an observer commands nothing'}.`]);
     return false;
   }
 

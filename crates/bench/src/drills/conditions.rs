@@ -12,6 +12,7 @@ use wingbeat_sim::motion::{NavParameters, Profile, WindParameters};
 use wingbeat_sim::rng::{self, Pcg64Mcg};
 use wingbeat_wire::{Point, VehicleId};
 
+use crate::plan::conditions::{GUST_LENGTH_M, GUST_S};
 use crate::scenario::{self, PLACEMENT_ERROR_M, Scenario, Task};
 
 /// Aircraft in a drill.
@@ -45,10 +46,6 @@ pub const SPEED_M_S: std::ops::RangeInclusive<f64> = 1.0..=20.0;
 const LEG_LEAST_M: f64 = 40.0;
 /// Standard deviation of the gusts, as a share of the mean wind.
 const GUSTS: f64 = 0.3;
-/// How long a gust lasts, seconds.
-const GUST_S: f64 = 5.0;
-/// How wide a gust is, metres.
-const GUST_M: f64 = 100.0;
 
 /// What surrounds a drill, apart from what goes wrong in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,7 +148,7 @@ impl Conditions {
             direction_rad: rng::uniform(rng) * core::f64::consts::TAU,
             gust_deviation_m_s: self.wind_m_s * GUSTS,
             gust_time_constant_s: GUST_S,
-            gust_length_m: GUST_M,
+            gust_length_m: GUST_LENGTH_M,
         };
         match &mut scenario.task {
             Task::Swarm(task) => {

@@ -48,9 +48,9 @@ pub struct Conditions {
 }
 
 /// How long a gust lasts where nothing else is stated, seconds.
-const GUST_S: f64 = 5.0;
+pub(crate) const GUST_S: f64 = 5.0;
 /// How wide it is, metres.
-const GUST_LENGTH_M: f64 = 100.0;
+pub(crate) const GUST_LENGTH_M: f64 = 100.0;
 
 impl Conditions {
     /// Surrounds a scenario.

@@ -24,7 +24,7 @@ struct Bucket {
     filled: Instant,
 }
 
-/// How often whom.
+/// What is left of the attempts of each address and each name.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     addresses: BTreeMap<IpAddr, Bucket>,

@@ -1,4 +1,4 @@
-//! What was done through the service, and by whom: appended to a file of JSON lines, each on the disk before the next.
+//! What each user did through the service: appended to a file of JSON lines, each on the disk before the next.
 //!
 //! Nothing waits for the disk: a *Land* is carried out although the disk is full. What does not reach the file is counted,
 //! its number is missing there, and the page says so in red.
@@ -231,7 +231,7 @@ impl Writer {
                         }
                     }
                 }
-                // Nobody waits any more, perhaps.
+                // The one that asked may have stopped waiting.
                 Job::Flush(done) => drop(done.send(())),
             }
         }

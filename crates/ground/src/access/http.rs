@@ -77,7 +77,7 @@ pub(crate) struct After {
     after: u64,
 }
 
-/// What was done through this service, by whom: the last 500 entries at most.
+/// What each user did through this service: the last 500 entries at most.
 #[utoipa::path(get, path = paths::AUDIT, tag = "access", params(After), responses(
     (status = 200, description = "What was done", body = AuditLog),
     (status = 400, description = "No number", body = ApiError),

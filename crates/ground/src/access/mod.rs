@@ -115,7 +115,7 @@ pub(crate) struct Access {
     secure: bool,
     pub(crate) audit: Audit,
     /// Compared where a name is not known, so that both take equally long.
-    nobody: Option<users::Entry>,
+    stand_in: Option<users::Entry>,
 }
 
 const SIGNED_OUT: &str = "found no session, expected one of a user: sign in";
@@ -127,7 +127,7 @@ const OTHER_USER: &str = "found a session of a user who is no longer one, or who
 impl Access {
     pub(crate) fn new(protection: &Protection, port: u16) -> Result<Self, NoAccess> {
         let users = protection.users.as_deref().map(Users::open).transpose()?;
-        let nobody = match &users {
+        let stand_in = match &users {
             Some(_) => {
                 Some(users::Entry::new(UserRole::Observer, "no user has this").map_err(NoAccess::Hash)?)
             }
@@ -145,7 +145,7 @@ impl Access {
             cookie: format!("wingbeat-{port}"),
             secure: protection.tls.is_some(),
             audit,
-            nobody,
+            stand_in,
         })
     }
 
@@ -226,7 +226,8 @@ impl Access {
     ) -> Result<(SignedIn, HeaderValue), Refused> {
         let Some(users) = &self.users else {
             return Err(Refused::conflict(
-                "sign in: this service has no users (--users FILE): nobody needs to".to_owned(),
+                "sign in: this service has no users (--users FILE), and no request needs a session"
+                    .to_owned(),
             ));
         };
         if users::check_name(&request.name).is_err() || request.password.len() > users::PASSWORD_MAX {
@@ -241,7 +242,7 @@ impl Access {
         })?;
         let turn = self.comparing.acquire().await;
         let user = users.get(&request.name);
-        let (entry, is_user) = (user.clone().or_else(|| self.nobody.clone()), user.is_some());
+        let (entry, is_user) = (user.clone().or_else(|| self.stand_in.clone()), user.is_some());
         let password = request.password;
         let comparison =
             tokio::task::spawn_blocking(move || entry.is_some_and(|entry| entry.has_password(&password)));
