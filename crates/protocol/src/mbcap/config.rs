@@ -176,6 +176,8 @@ pub struct Config {
     pub curves: Option<CurveFit>,
     /// Whether overtaking ends only `risk.distance_m` beyond the peer (MBCAP-e).
     pub overtake_beyond: bool,
+    /// Whether one that passes stops for a third that passes, moves aside or stands in its way (ours, in MBCAP-e).
+    pub passing_judges: bool,
     /// Whether aircraft that land neither stop nor stop others (MBCAP-e).
     pub landing_is_out: bool,
     /// Standing means slower than this, metres per second.
@@ -299,6 +301,7 @@ impl Config {
             safe_distance: SafeDistance::Fixed(20.0),
             curves: None,
             overtake_beyond: false,
+            passing_judges: false,
             landing_is_out: false,
             stopped_m_s: 0.2,
             calm: Duration::from_secs(30),
@@ -330,6 +333,7 @@ impl Config {
             safe_distance: SafeDistance::ByErrors { curve_m: 1.5, aside_m: 1.0 },
             curves: Some(CurveFit::Corrected),
             overtake_beyond: true,
+            passing_judges: true,
             landing_is_out: true,
             stopped_m_s: 0.6,
             calm: Duration::from_secs(10),
@@ -350,6 +354,15 @@ impl Config {
                 };
                 2.0 * gps_error_m + curve_m + aside_m
             }
+        }
+    }
+
+    /// How near to one that stands this aircraft passes, metres: as near as to one that gave way to it, less what that one
+    /// goes too far to be sure.
+    pub(super) fn passing_distance_m(&self) -> f64 {
+        match self.safe_distance {
+            SafeDistance::Fixed(distance_m) => distance_m,
+            SafeDistance::ByErrors { aside_m, .. } => self.safe_distance_m() - aside_m,
         }
     }
 

@@ -28,6 +28,9 @@ const SETTLES_M_S: f64 = 2.0;
 /// A position aside to land at is reached within this, or it lands where it is.
 const ASIDE_WITHIN: Duration = Duration::from_secs(60);
 
+/// A way that comes nearer to another by less than this does not come nearer: the error of a position at rest, metres.
+const CLOSER_M: f64 = 0.5;
+
 /// What makes the state machine decide.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Trigger<'a> {
@@ -218,7 +221,10 @@ impl Mbcap {
                 })
             }
             Avoiding::Overtaking { conflict, since } => {
-                self.check_peer(now, since, avoiding).or_else(|| self.check_passed(now, conflict, since))
+                let third = || self.check_third(now, conflict).map(Step::from);
+                self.check_peer(now, since, avoiding)
+                    .or_else(|| self.check_passed(now, conflict, since))
+                    .or_else(third)
             }
             Avoiding::Stopping { .. }
             | Avoiding::LandingAside { .. }
@@ -255,6 +261,56 @@ impl Mbcap {
         if !self.checks_risks() {
             return None;
         }
+        let is_ignored =
+            |id: VehicleId| self.ignored.is_some_and(|(ignored, until)| ignored == id && now < until);
+        let found = self.first_risk(now, |n| !is_ignored(n.id));
+        // No aircraft is in our way, but one stands because of us.
+        let claimed = || {
+            let peer = self.clear_neighbours(now).find(|n| n.beacon.avoiding == Some(self.config.me))?.id;
+            (now.since(since) > self.config.resume).then_some(Conflict { peer, risk: None })
+        };
+        let conflict = found.or_else(claimed).or_else(|| self.silent_ahead(now))?;
+        Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
+    }
+
+    /// Overtaking: whether a third comes too near that judges no other either, because it passes or moves aside itself,
+    /// or one stands in our way.
+    fn check_third(&self, now: Instant, conflict: Conflict) -> Option<Transition<Avoiding>> {
+        if !self.config.passing_judges || self.last_beacon.state != Some(Avoidance::Overtaking) {
+            return None;
+        }
+        let judges_no_other = |n: &Neighbour| {
+            n.id != conflict.peer && matches!(n.beacon.state, Avoidance::Overtaking | Avoidance::MovingAside)
+        };
+        let conflict =
+            self.first_risk(now, judges_no_other).or_else(|| self.stands_ahead(now, conflict.peer))?;
+        Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
+    }
+
+    /// A third that stands nearer to our way than an aircraft that gave way to us would.
+    fn stands_ahead(&self, now: Instant, peer: VehicleId) -> Option<Conflict> {
+        if !self.config.passing_judges {
+            return None;
+        }
+        let (path, here) = (self.path_ahead(), self.motion.here.truncate());
+        let clear_m = self.config.passing_distance_m();
+        let stands = |n: &&Neighbour| {
+            n.id != peer && f64::from(n.beacon.speed_cm_s) * 1e-2 < self.config.prediction.moving_m_s
+        };
+        self.clear_neighbours(now).filter(stands).find_map(|n| {
+            let there = n.at.truncate();
+            // Away from one that stands near is out of its way.
+            let nearest_m = clear_m.min(here.distance(there) - CLOSER_M);
+            let blocks = |at: &&DVec3| {
+                at.truncate().distance(there) < nearest_m
+                    && libm::fabs(at.z - n.at.z) < self.config.risk.height_m
+            };
+            path.iter().find(blocks).map(|&at| Conflict { peer: n.id, risk: Some(at) })
+        })
+    }
+
+    /// The first risk of our last prediction with a neighbour that is asked about.
+    fn first_risk(&self, now: Instant, judged: impl Fn(&Neighbour) -> bool) -> Option<Conflict> {
         let frame = self.frame()?;
         let last = &self.last_beacon;
         let ours = risk::Trajectory {
@@ -267,25 +323,18 @@ impl Mbcap {
         let here = *last.locations.first()?;
         let reach_m =
             last.locations.iter().map(|l| l.truncate().distance(here.truncate())).fold(0.0, f64::max);
-        let valid = || self.valid_neighbours(now).filter(|n| !self.is_below(n));
-        let is_ignored =
-            |id: VehicleId| self.ignored.is_some_and(|(ignored, until)| ignored == id && now < until);
-        let found = valid()
-            .filter(|n| !is_ignored(n.id) && n.is_within(reach_m + self.config.risk.distance_m, here))
-            .find_map(|n| {
-                let locations = n.locations(frame);
-                let theirs = n.trajectory(now, &locations);
-                let prediction = &self.config.prediction;
-                let at = risk::between(&ours, &theirs, &self.config.risk, prediction)?;
-                Some(Conflict { peer: n.id, risk: Some(at) })
-            });
-        // No aircraft is in our way, but one stands because of us.
-        let claimed = || {
-            let peer = valid().find(|n| n.beacon.avoiding == Some(self.config.me))?.id;
-            (now.since(since) > self.config.resume).then_some(Conflict { peer, risk: None })
-        };
-        let conflict = found.or_else(claimed).or_else(|| self.silent_ahead(now))?;
-        Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
+        let is_near = |n: &&Neighbour| judged(n) && n.is_within(reach_m + self.config.risk.distance_m, here);
+        self.clear_neighbours(now).filter(is_near).find_map(|n| {
+            let locations = n.locations(frame);
+            let theirs = n.trajectory(now, &locations);
+            let at = risk::between(&ours, &theirs, &self.config.risk, &self.config.prediction)?;
+            Some(Conflict { peer: n.id, risk: Some(at) })
+        })
+    }
+
+    /// Those that are received and do not land below.
+    fn clear_neighbours(&self, now: Instant) -> impl Iterator<Item = &Neighbour> {
+        self.valid_neighbours(now).filter(|n| !self.is_below(n))
     }
 
     /// Whether an aircraft in Normal checks for risks: not before its first beacon, and not at its end.
@@ -429,6 +478,9 @@ impl Mbcap {
                 waits.then(|| to(Avoiding::StandStill { conflict, began_at, since: now }))
             }
             Some(_) if self.config.me > peer.id && peer.beacon.state == Avoidance::GoOnPlease => {
+                if let Some(conflict) = self.stands_ahead(now, peer.id) {
+                    return Some(to(Avoiding::StandStill { conflict, began_at, since: now }));
+                }
                 self.resumed(Avoiding::StandStill { conflict, began_at, since }, AfterResume::Overtaking)
             }
             Some(_) if self.config.me < peer.id && self.tested_state(peer) == Avoidance::StandStill => {

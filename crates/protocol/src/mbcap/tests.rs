@@ -270,6 +270,34 @@ fn mbcap_08_a_third_waits_until_the_first_two_are_done() {
     assert!(flown.separation_m > 5.0, "{}", flown.separation_m);
 }
 
+/// Two pairs face to face in one place, the second pair later by up to 3 s: the least separation of each flight.
+fn two_pairs_m(config: &Config) -> Vec<f64> {
+    let later_m = [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
+    let flight = |off_m: f64| {
+        let far = 300.0 + off_m;
+        let crafts = vec![
+            Craft::new(config.clone(), 1, &[(0.0, 300.0), (0.0, -300.0)]),
+            Craft::new(config.clone(), 2, &[(0.0, -300.0), (0.0, 300.0)]),
+            Craft::new(config.clone(), 3, &[(-far, 0.0), (300.0, 0.0)]),
+            Craft::new(config.clone(), 4, &[(far, 0.0), (-300.0, 0.0)]),
+        ];
+        let flown = fly(crafts, &[10.0; 4], 900);
+        assert!(flown.ended_s.iter().all(|s| !s.is_nan()), "{off_m}: one stands for ever");
+        assert!(flown.crafts.iter().all(|c| !names(c).contains(&StateId::EmergencyLand)), "{off_m}");
+        flown.separation_m
+    };
+    later_m.map(flight).to_vec()
+}
+
+#[test]
+fn mbcap_08_two_that_pass_keep_clear_of_each_other_and_of_those_that_stand() {
+    let separations_m = two_pairs_m(&Config::mbcap_e());
+    assert!(separations_m.iter().all(|&m| m > 6.0), "{separations_m:?}");
+    // As published they judge no third.
+    let published = two_pairs_m(&Config { passing_judges: false, ..Config::mbcap_e() });
+    assert!(published.iter().any(|&m| m < 5.0), "{published:?}");
+}
+
 /// A storm from one sender, through the whole state machine: its beacons are refused and counted, our beacons
 /// continue, and another aircraft is still avoided.
 #[test]
