@@ -21,6 +21,7 @@
 #![allow(clippy::disallowed_methods, reason = "connections are served in real time")]
 #![forbid(unsafe_code)]
 
+mod handshakes;
 mod hosts;
 mod intake;
 mod patience;
@@ -54,6 +55,7 @@ pub use secure::{Barred, Refusals};
 pub use table::{Connection, Stream};
 pub use wingbeat_tls::{Acceptor, NoCertificate, Peer};
 
+use crate::handshakes::Handshakes;
 use crate::patience::Patient;
 use crate::secure::Opened;
 use crate::table::Table;
@@ -167,6 +169,7 @@ pub async fn serve(
         Arc::new(settings.within(rustix::process::getrlimit(rustix::process::Resource::Nofile).current));
     let table =
         Table::new(settings.connections, settings.streams, settings.large.map_or(0, |l| l.simultaneous));
+    let handshakes = Arc::new(Handshakes::default());
     let mut connections = JoinSet::new();
     let mut turns = interval(TURN_PERIOD);
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -179,7 +182,8 @@ pub async fn serve(
             accepted = listener.accept(), if connections.len() <= settings.connections => match accepted {
                 Ok((stream, peer)) => {
                     let connection = table.enter(peer.ip());
-                    let one = carry(stream, connection, router.clone(), settings.clone(), ending.clone());
+                    let (router, settings) = (router.clone(), settings.clone());
+                    let one = carry(stream, connection, handshakes.clone(), router, settings, ending.clone());
                     connections.spawn(one);
                 }
                 Err(error) if is_the_peers(&error) => {}
@@ -230,6 +234,7 @@ fn is_the_peers(error: &io::Error) -> bool {
 async fn carry(
     stream: TcpStream,
     connection: Connection,
+    handshakes: Arc<Handshakes>,
     router: Router,
     settings: Arc<Settings>,
     mut stop: watch::Receiver<bool>,
@@ -237,7 +242,8 @@ async fn carry(
     tune(&stream, settings.write_within);
     let Ok(address) = stream.peer_addr() else { return };
     let begun = Instant::now();
-    let opening = timeout_at(begun + settings.head_within, secure::open(stream, settings.tls.as_ref()));
+    let opening = secure::open(stream, settings.tls.as_ref(), &handshakes, connection.share());
+    let opening = timeout_at(begun + settings.head_within, opening);
     let opened = tokio::select! {
         opened = opening => opened.unwrap_or_else(|_| Err(settings.tls.as_ref().map(|_| Barred::Handshake))),
         () = connection.given_way() => Err(None),

@@ -2,13 +2,17 @@
 //! to a peer that expects the other.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use wingbeat_api::ApiError;
 use wingbeat_tls::{Acceptor, FIRST_BYTE, Peer, Why, server::TlsStream};
+
+use crate::handshakes::Handshakes;
 
 /// As much of a request is read before it is answered that it must be made otherwise, bytes.
 const DRAINED_MAX: usize = 64 * 1024;
@@ -30,6 +34,8 @@ pub enum Barred {
     OwnKey,
     /// The handshake broke off, proved nothing, or took too long.
     Handshake,
+    /// The address began too many handshakes that proved no key.
+    Rate,
     /// What was asked is not for the peer's role.
     Role,
     /// Too many requests of one peer waited.
@@ -40,7 +46,7 @@ pub enum Barred {
 
 impl Barred {
     /// Every reason, in the order of the counts.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::NotTls,
         Self::NotHttps,
         Self::Tls,
@@ -48,6 +54,7 @@ impl Barred {
         Self::UnknownKey,
         Self::OwnKey,
         Self::Handshake,
+        Self::Rate,
         Self::Role,
         Self::Share,
         Self::Shortage,
@@ -64,6 +71,7 @@ impl Barred {
             Self::UnknownKey => "unknown_key",
             Self::OwnKey => "own_key",
             Self::Handshake => "handshake",
+            Self::Rate => "handshake_rate",
             Self::Role => "role",
             Self::Share => "share",
             Self::Shortage => "shortage",
@@ -95,6 +103,10 @@ impl Barred {
                  same epoch?)"
             }
             Self::Handshake => "found no whole TLS handshake, expected one that proves a key",
+            Self::Rate => {
+                "found more TLS handshakes without a key of this fleet than one address may begin, expected at most 64 at \
+                 once and ten a second"
+            }
             Self::Role => "found a request that is not for the role of its sender",
             Self::Share => "found more requests of one sender waiting than its share",
             Self::Shortage => {
@@ -145,15 +157,26 @@ pub(crate) enum Opened {
 }
 
 /// Shakes hands where there are keys; `Err` is why the connection is not served, and nothing where its peer hung up.
-pub(crate) async fn open(mut stream: TcpStream, tls: Option<&Acceptor>) -> Result<Opened, Option<Barred>> {
+pub(crate) async fn open(
+    mut stream: TcpStream,
+    tls: Option<&Acceptor>,
+    handshakes: &Handshakes,
+    share: IpAddr,
+) -> Result<Opened, Option<Barred>> {
     let mut first = [0];
     if !matches!(stream.peek(&mut first).await, Ok(1)) {
         return Err(None);
     }
     match (tls, first == [FIRST_BYTE]) {
         (None, false) => Ok(Opened::Plain(stream)),
+        (Some(_), true) if !handshakes.begin(share, Instant::now()) => Err(Some(Barred::Rate)),
         (Some(tls), true) => match tls.accept(stream).await {
-            Ok((stream, peer)) => Ok(Opened::Secured(Box::new(stream), peer)),
+            Ok((stream, peer)) => {
+                if peer.is_some() {
+                    handshakes.proved(share);
+                }
+                Ok(Opened::Secured(Box::new(stream), peer))
+            }
             Err(error) => Err(Some(wingbeat_tls::why(&error).map_or(Barred::Handshake, Barred::from))),
         },
         (tls, _) => {

@@ -177,3 +177,23 @@ async fn requests_are_answered_fast_while_1100_slow_connections_are_open() {
     assert!(times[4] < Duration::from_millis(200), "{times:?}");
     drop(open);
 }
+
+#[tokio::test]
+async fn handshakes_without_a_key_of_the_fleet_are_bounded_by_address() {
+    let server = server(secured()).await;
+    for _ in 0..200 {
+        // The client side may take it for done before it is refused.
+        if let Ok(stream) = identity(9).connect(server.connect(ELSEWHERE).await).await {
+            let _ = ask(stream).await;
+        }
+    }
+    let counted = server.counted(200).await;
+    let of = |name| counted.iter().find(|(why, _)| *why == name).map_or(0, |(_, count)| *count);
+    assert_eq!(of("unknown_key") + of("handshake_rate"), 200, "{counted:?}");
+    assert!(of("handshake_rate") > 0 && of("unknown_key") >= 64, "{counted:?}");
+    // A member elsewhere begins as many as it likes.
+    for _ in 0..200 {
+        let stream = identity(2).connect(server.connect(HERE).await).await.unwrap();
+        assert!(ask(stream).await.unwrap().ends_with("0000000000000002 Operator"));
+    }
+}
