@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::counts::{self, Counts};
 use crate::cross::{self, Target};
@@ -14,10 +15,33 @@ use crate::{chip, golden, image, layers, network, ns3, nspawn, pi, process, web}
 /// A subcommand of cargo that is installed prints its version within this.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
+/// Niceness of what runs beside other steps: those are in real time.
+const BESIDE: i32 = 15;
+
 /// The steps so far: their counts, and the names of those that failed.
 struct Suite {
     counts: Counts,
     failed: Vec<&'static str>,
+}
+
+/// A check that runs beside others, with what they leave of the processors.
+struct Beside {
+    name: &'static str,
+    thread: JoinHandle<(Result<String>, Duration)>,
+}
+
+impl Beside {
+    /// Begins it; what it returns is printed at its end.
+    fn begin(name: &'static str, step: impl FnOnce() -> Result<String> + Send + 'static) -> Self {
+        println!("\n== {name}: begun");
+        let thread = std::thread::spawn(move || {
+            // Linux gives this to the thread and to what it starts. Without it the others only become slower.
+            let _ = rustix::process::nice(BESIDE);
+            let started = Instant::now();
+            (step(), started.elapsed())
+        });
+        Self { name, thread }
+    }
 }
 
 /// Where a test runner reports its counts.
@@ -63,23 +87,21 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         process::run(&mut cargo(&["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]))
     });
     suite.check("chip", || chip::run(root, false).map(|line| println!("{line}")));
-    if process::succeeds_within(&mut cargo(&["nextest", "--version"]), VERSION_LIMIT) {
+    let has_nextest = process::succeeds_within(&mut cargo(&["nextest", "--version"]), VERSION_LIMIT);
+    // Built first: what is shipped is built while they run, of which most wait.
+    suite.check("rust build", || {
+        let run: &[&str] = if has_nextest { &["nextest", "run"] } else { &["test", "--all-targets"] };
+        process::run(&mut cargo(&[run, &["--workspace", "--no-run", "--color", "never"]].concat()))
+    });
+    let release = Beside::begin("release build", {
+        let root = root.to_owned();
+        move || process::build_wingbeat(&root).map(|_| String::new())
+    });
+    if has_nextest {
         // Most of its time a flight in real time waits: twice as many run as there are processors.
         let threads = std::thread::available_parallelism().map_or(2, |n| 2 * n.get()).to_string();
-        let arguments = [
-            &[
-                "nextest",
-                "run",
-                "--workspace",
-                "--no-fail-fast",
-                "--status-level",
-                "slow",
-                "--color",
-                "never",
-            ][..],
-            &["--test-threads", &threads],
-        ]
-        .concat();
+        let run = ["nextest", "run", "--workspace", "--no-fail-fast", "--status-level", "slow"];
+        let arguments = [&run[..], &["--color", "never", "--test-threads", &threads]].concat();
         // The path is in .config/nextest.toml.
         let report = Report::Junit(root.join("target/nextest/default/junit.xml"));
         suite.tests("rust", report, || Ok(without_sitl(&arguments)));
@@ -88,6 +110,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             ["test", "--workspace", "--all-targets", "--no-fail-fast", "--quiet", "--color", "never"];
         suite.tests("rust", Report::ClosingLines, || Ok(without_sitl(&arguments)));
     }
+    suite.end(release);
     // Examples in the documentation are not required.
     suite.tests("rust documentation", Report::ClosingLinesOfAnyNumber, || {
         Ok(cargo(&["test", "--workspace", "--doc", "--no-fail-fast", "--quiet", "--color", "never"]))
@@ -102,8 +125,10 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         Ok(web::npm(&page, &[&["test", "--silent", "--"][..], &reporters].concat()))
     });
     suite.check("web build", || process::run(&mut web::npm(&page, &["run", "--silent", "build"])));
-    suite.check("release build", || process::build_wingbeat(root).map(drop));
-    suite.check("golden", || golden::run(root, full, false).map(|line| println!("{line}")));
+    let golden = Beside::begin("golden", {
+        let root = root.to_owned();
+        move || golden::run(&root, full, false)
+    });
     suite.optional("arm64", Ok(pi::emulated::missing(None)), || {
         pi::emulated::run(root, &process::build_wingbeat(root)?, None)
     });
@@ -121,6 +146,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         );
         Ok(test)
     });
+    suite.end(golden);
     if full {
         if std::env::var_os("WINGBEAT_SITL").is_none() {
             println!("\nfull: no SITL; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
@@ -180,6 +206,20 @@ impl Suite {
             Ok(None) => self.check(name, step),
             Err(error) => self.check(name, || Err(error)),
         }
+    }
+
+    /// Waits for a check that was begun before.
+    fn end(&mut self, beside: Beside) {
+        self.check(beside.name, || {
+            let (result, took) = beside.thread.join().map_err(|_| anyhow!("it panicked"))?;
+            let line = result?;
+            println!(
+                "{line}{}beside the steps before: {:.1} s",
+                if line.is_empty() { "" } else { "\n" },
+                took.as_secs_f64()
+            );
+            Ok(())
+        });
     }
 
     /// A step that runs tests and is counted by them.
@@ -307,6 +347,19 @@ mod tests {
         });
         assert_eq!(suite.counts, Counts { passed: 3, failed: 2 });
         assert_eq!(suite.failed, ["bad", "shell"]);
+    }
+
+    #[test]
+    fn a_check_that_runs_beside_others_counts_when_it_has_ended() {
+        let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
+        let (good, bad) =
+            (Beside::begin("good", || Ok("a line".to_owned())), Beside::begin("bad", || bail!("on purpose")));
+        assert_eq!(suite.counts, Counts::default());
+        suite.end(good);
+        suite.end(bad);
+        suite.end(Beside::begin("panics", || panic!("on purpose")));
+        assert_eq!(suite.counts, Counts { passed: 1, failed: 2 });
+        assert_eq!(suite.failed, ["bad", "panics"]);
     }
 
     #[test]
