@@ -285,3 +285,68 @@ fn tls_reason(why: Why) -> &'static str {
         Why::Broken => "the TLS handshake broke off or proved nothing",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use wingbeat_wire::{FleetKey, Role, Roster, Signer};
+
+    use super::*;
+
+    const MEMBERS: [(u8, Role); 3] = [(1, Role::Aircraft), (2, Role::Operator), (3, Role::Aircraft)];
+
+    fn keys(secret: u8) -> wingbeat_tls::Identity {
+        let signer = |secret| Signer::new(&[secret; 32], 1, FleetKey([3; 32]));
+        let mut roster = Roster::new(1, FleetKey([3; 32]));
+        for (secret, role) in MEMBERS {
+            let key = signer(secret).public_key().expect("a key");
+            roster.add(VehicleId(u64::from(secret)), role, &key).expect("room in the roster");
+        }
+        wingbeat_tls::Identity::new(&signer(secret), &roster).expect("TLS")
+    }
+
+    /// What the console finds where the aircraft with this key tells this id.
+    async fn asked(key: u8, told: u64) -> Result<String, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = format!("https://{}", listener.local_addr().expect("an address"));
+        let identity = Identity {
+            id: VehicleId(told).to_string(),
+            name: "one".to_owned(),
+            version: "1".to_owned(),
+            api_version: 1,
+            protocol: "muscop".to_owned(),
+        };
+        let body = serde_json::to_string(&identity).expect("JSON");
+        let acceptor = keys(key).acceptor().expect("TLS");
+        let server = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.expect("a connection");
+            let (mut stream, _) = acceptor.accept(stream).await.expect("a handshake");
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.expect("a head"));
+            }
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            stream.write_all(answer.as_bytes()).await.expect("the answer is sent");
+            stream.flush().await.expect("the answer is sent");
+        });
+        let own = keys(2);
+        let clients = Clients::new(Some(own.clone())).expect("a client");
+        let found = super::identity(clients.any(), Some(&own), &address).await;
+        server.await.expect("the aircraft answered");
+        found.map(|identity| identity.id)
+    }
+
+    #[tokio::test]
+    async fn an_aircraft_that_tells_anothers_id_is_refused_by_its_key() {
+        let [first, third] = [1, 3].map(|id| VehicleId(id).to_string());
+        assert_eq!(asked(1, 1).await, Ok(first.clone()));
+        assert_eq!(
+            asked(3, 1).await,
+            Err(format!("it says that it is {first}: found the key of {third}, expected that of {first}"))
+        );
+    }
+}
