@@ -42,7 +42,7 @@ pub enum Air {
 }
 
 impl Air {
-    fn medium(self, seed: u64, radios: usize) -> Medium {
+    fn medium(self, seed: u64, radios: usize) -> Box<dyn Medium> {
         match self {
             Self::Unrestricted => Channel::new(Model::Unrestricted, Draw::PerPacket, seed, radios).into(),
             Self::Csma => {

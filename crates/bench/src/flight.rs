@@ -12,6 +12,7 @@ use wingbeat_sim::channel::{Losses, REACHES};
 use wingbeat_sim::encounters::Encounter;
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::following::Following;
+use wingbeat_sim::medium::FlowFigures;
 use wingbeat_sim::medium::statistics::Statistics;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
@@ -47,6 +48,9 @@ pub struct FlightResult {
     pub radio: Radio,
     /// What became of every datagram, where the medium models frames.
     pub medium: Option<Statistics>,
+    /// What traffic beside that of the aircraft brought.
+    #[serde(default)]
+    pub flows: Vec<FlowFigures>,
     /// What the channel lost between the swarm's start and its landing, by distance.
     pub losses: [Losses; REACHES],
     /// Virtual time that passed.
@@ -112,7 +116,7 @@ pub fn fly_recorded(
     for (i, autopilot) in autopilots(scenario, seed)?.into_iter().enumerate() {
         vehicles.push((scenario.agent(i, seed)?, autopilot));
     }
-    let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed), scenario.collision_distance_m)
+    let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed)?, scenario.collision_distance_m)
         .signing(scenario.signatures, seed)?
         .recorded(recording.as_ref().map(Recording::recorder));
     if scenario.orders_wait() {
@@ -150,6 +154,7 @@ pub fn fly_recorded(
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
         losses,
         medium: world.medium_statistics().cloned(),
+        flows: world.flows().to_vec(),
         radio: Radio {
             sent: channel.sent,
             delivered: channel.delivered,

@@ -1,10 +1,11 @@
-//! Flights of a plan by real ArduCopter programs in virtual time (docs/lockstep.md): each aircraft's program with our physics, in
-//! the world's time. What the bench flies in real time with the same programs is [`crate::sitl`].
+//! Programs outside in a plan's virtual time (docs/lockstep.md): a real ArduCopter for each aircraft with our physics, ns-3 as the
+//! medium. What the bench flies in real time with the same programs is [`crate::sitl`].
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use wingbeat_cosim::copter::{Config, Copter, LockStep};
+use wingbeat_cosim::ns3::{self, Ns3};
 use wingbeat_sim::autopilot::Autopilot;
 use wingbeat_sim::motion::{BatteryParameters, WindParameters};
 use wingbeat_sim::rigid::Body;
@@ -30,6 +31,15 @@ pub(crate) fn autopilots(scenario: &Scenario, seed: u64) -> Result<Vec<Box<dyn A
     (0..scenario.aircraft())
         .map(|i| Ok(Box::new(Copter::start(&program, config(scenario, i, seed))?) as Box<dyn Autopilot>))
         .collect()
+}
+
+/// ns-3 as the medium among so many aircraft.
+///
+/// # Errors
+/// Our program of it is not there, or does not start.
+pub(crate) fn ns3(config: &ns3::Config, seed: u64, aircraft: usize) -> Result<Ns3> {
+    let program = ns3::find().context("channel.model")?;
+    Ns3::start(&program, config, seed, aircraft, SILENCE).context("channel.model")
 }
 
 /// What an aircraft's program is started with.

@@ -4,6 +4,7 @@ pub mod bluesky;
 pub mod conditions;
 pub mod csma;
 pub mod follow;
+pub mod ns3;
 pub mod own;
 pub mod saturation;
 
@@ -29,11 +30,15 @@ use crate::trouble::Trouble;
 use conditions::Conditions;
 use csma::Csma;
 use follow::Follow;
+use ns3::Ns3;
 use own::Own;
 use saturation::Saturation;
 
 /// What a program's path follows in the key `autopilot`.
 pub const ARDUCOPTER: &str = "arducopter:";
+
+/// What the name of a routing protocol follows in the key `channel.model`.
+const NS3: &str = "ns3:";
 
 /// An experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -196,7 +201,7 @@ pub struct Staircase {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Channel {
-    /// `unrestricted`, `range:METRES`, `802.11a`, `table` or `csma`.
+    /// `unrestricted`, `range:METRES`, `802.11a`, `table`, `csma`, `ns3` or `ns3:ROUTING`.
     pub model: String,
     /// Where a model is `table`: its file, relative to the plan, as `wingbeat linktest fit` writes it.
     pub table: Option<String>,
@@ -205,6 +210,9 @@ pub struct Channel {
     /// Where a model is `csma`: what differs from its defaults.
     #[serde(default)]
     pub csma: Csma,
+    /// Where a model is `ns3`: what differs from its defaults.
+    #[serde(default)]
+    pub ns3: Ns3,
     /// What proves the senders: `ed25519` unless it is `stand-in`, which is as long and cheaper.
     pub signatures: Option<String>,
 }
@@ -289,6 +297,12 @@ impl Plan {
         }
     }
 
+    /// Another medium than the plan's, by the names of `channel.model`.
+    pub fn set_medium(&mut self, model: &str) {
+        model.clone_into(&mut self.channel.model);
+        self.vary.channel.clear();
+    }
+
     /// Another pilot for the leader: `published`, `drawn:SECONDS` or `trace:FILE`.
     ///
     /// # Errors
@@ -362,11 +376,18 @@ impl Plan {
         let settings = axes::combinations(&self.vary.axes)?;
         let mut all = Vec::new();
         for name in models {
-            let (model, csma) = match name.as_str() {
-                "csma" => (Model::Unrestricted, Some(self.channel.csma.config(draw)?)),
-                "table" => (self.channel.measured(folder)?, None),
-                _ => (name.parse().map_err(|e| anyhow!("channel.model: {e}, table or csma"))?, None),
-            };
+            let (mut model, mut csma, mut ns3) = (Model::Unrestricted, None, None);
+            match name.as_str() {
+                "csma" => csma = Some(self.channel.csma.config(draw)?),
+                "ns3" => ns3 = Some(self.channel.ns3.config(None)?),
+                _ if name.starts_with(NS3) => ns3 = Some(self.channel.ns3.config(name.strip_prefix(NS3))?),
+                "table" => model = self.channel.measured(folder)?,
+                _ => {
+                    model = name
+                        .parse()
+                        .map_err(|e| anyhow!("channel.model: {e}, table, csma, ns3 or ns3:ROUTING"))?
+                }
+            }
             let scenarios = match (&self.swarm, &self.mission, &self.own, &self.follow) {
                 (Some(swarm), Some(mission), None, None) => swarm.varied(&self.vary, mission, folder),
                 (None, None, Some(own), None) => own.scenarios(folder, seed),
@@ -378,6 +399,7 @@ impl Plan {
                     channel: model.clone(),
                     draw,
                     csma: csma.clone(),
+                    ns3: ns3.clone(),
                     signatures,
                     profile,
                     trouble: self.fault.clone(),

@@ -328,6 +328,22 @@ mod tests {
     }
 
     #[test]
+    fn a_swarm_flies_over_ns3_twice_with_the_same_trace() {
+        let (mut plan, folder) = plan_of("muscop-routes.toml");
+        if let Err(why) = wingbeat_cosim::ns3::find() {
+            println!("skipped: {why:#}");
+            return;
+        }
+        plan.set_medium("ns3:aodv");
+        let [one, two] = [1, 2].map(|_| run(&plan, &folder, 5, 1).unwrap());
+        assert!(one.failed.is_empty(), "{:?}", one.failed);
+        assert_eq!((&one.table, one.trace_hash), (&two.table, two.trace_hash));
+        assert!(one.table.contains("flow 2 to 9, routing aodv: "), "{}", one.table);
+        plan.set_medium("csma");
+        assert_ne!(one.trace_hash, run(&plan, &folder, 5, 1).unwrap().trace_hash);
+    }
+
+    #[test]
     fn mbcap_and_follow_me_fly_over_frames() {
         // MUSCOP flies above; Mission and Sweep broadcast nothing.
         for name in ["mbcap-pairs.toml", "followme-sitl.toml"] {

@@ -81,7 +81,7 @@ pub fn run(aircraft: usize, minutes: u64, seed: u64) -> Result<()> {
 }
 
 /// The world with all aircraft on the ground, missions uploaded.
-pub(crate) fn world(aircraft: usize, seed: u64, medium: impl Into<Medium>) -> Result<World> {
+pub(crate) fn world(aircraft: usize, seed: u64, medium: impl Into<Box<dyn Medium>>) -> Result<World> {
     let frame = Frame::new(ORIGIN);
     let mut starts: Vec<DVec2> = Vec::new();
     let mut placement = rng::child(seed, "placement", 0);

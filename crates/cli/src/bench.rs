@@ -165,6 +165,10 @@ pub(crate) struct RunArguments {
     /// program in step with the virtual time (docs/lockstep.md).
     #[arg(long, value_name = "AUTOPILOT", conflicts_with = "profile")]
     pub(crate) autopilot: Option<String>,
+    /// What carries the datagrams, instead of the plan's channel.model: unrestricted, range:METRES, 802.11a, csma, or ns3
+    /// (docs/lockstep.md).
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) medium: Option<String>,
     /// Write the flight logs of each flight into a folder of its own in this one (docs/records.md).
     #[arg(long, value_name = "FOLDER")]
     pub(crate) record: Option<PathBuf>,
@@ -396,6 +400,9 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
     choose_pilot(&mut plan, arguments.pilot.as_deref())?;
     if let Some(signatures) = &arguments.signatures {
         plan.channel.signatures = Some(signatures.clone());
+    }
+    if let Some(medium) = &arguments.medium {
+        plan.set_medium(medium);
     }
     plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
     if let Some(autopilot) = &arguments.autopilot {

@@ -10,11 +10,13 @@
 //! | [`process`] | one process in a directory of its own, and nothing left of either |
 //! | [`ports`] | ports that are free |
 //! | [`gazebo`] | the packets of 3.5's model `gazebo`: outputs from it, sensors to it |
+//! | [`ns3`] | ns-3 as the world's [`Medium`](wingbeat_sim::medium::Medium) |
 //! | [`copter`] | one aircraft: process, packets, physics, as the world's [`Autopilot`](wingbeat_sim::autopilot::Autopilot) |
 #![forbid(unsafe_code)]
 
 pub mod copter;
 pub mod gazebo;
+pub mod ns3;
 pub mod ports;
 pub mod process;
 pub mod program;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use wingbeat_geo::{DVec3, Duration, Instant};
 
 use crate::faults::{Disturbances, Fault};
+use crate::medium::{Medium, Reception};
 use crate::rng::{self, Children, Pcg64Mcg};
 
 /// How far radio reaches.
@@ -120,6 +121,8 @@ pub struct Channel {
     free_at: Vec<Instant>,
     counters: Counters,
     by_distance: [Losses; REACHES],
+    /// Storage that is used again.
+    deliveries: Vec<Delivery>,
 }
 
 /// What became of datagrams over one range of distances.
@@ -151,6 +154,7 @@ impl Channel {
             free_at: vec![Instant::ZERO; count],
             counters: Counters::default(),
             by_distance: [Losses::default(); REACHES],
+            deliveries: Vec::new(),
         }
     }
 
@@ -223,6 +227,51 @@ impl Channel {
     /// multiple of it.
     pub fn losses_by_distance(&self) -> &[Losses; REACHES] {
         &self.by_distance
+    }
+}
+
+impl Medium for Channel {
+    fn disturb(&mut self, fault: Fault) {
+        Channel::disturb(self, fault);
+    }
+
+    fn moved(&mut self, _: Instant, _: &[DVec3]) {}
+
+    fn transmit(
+        &mut self,
+        now: Instant,
+        from: usize,
+        bytes: Arc<[u8]>,
+        positions: &[DVec3],
+        out: &mut Vec<Reception>,
+    ) {
+        let mut deliveries = core::mem::take(&mut self.deliveries);
+        Channel::transmit(self, now, from, bytes.len(), positions, &mut deliveries);
+        out.extend(deliveries.chunk_by(|a, b| a.at == b.at).map(|together| Reception {
+            at: together[0].at,
+            from,
+            to: together.iter().map(|delivery| delivery.to).collect(),
+            bytes: Arc::clone(&bytes),
+        }));
+        deliveries.clear();
+        self.deliveries = deliveries;
+    }
+
+    /// Everything is known when it is sent.
+    fn advance(&mut self, _: Instant, _: &mut Vec<Reception>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    fn counters(&self) -> Counters {
+        Channel::counters(self)
+    }
+
+    fn losses_by_distance(&self) -> &[Losses; REACHES] {
+        Channel::losses_by_distance(self)
     }
 }
 

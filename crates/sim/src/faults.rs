@@ -286,7 +286,7 @@ impl SerialLines {
 }
 
 /// What disturbs a channel, in addition to distance and random loss of its model.
-pub(crate) struct Disturbances {
+pub struct Disturbances {
     seed: u64,
     count: usize,
     /// Those that never ended yet, with the time from which they count.
@@ -299,12 +299,12 @@ pub(crate) struct Disturbances {
 
 impl Disturbances {
     /// None, among `count` radios.
-    pub(crate) fn new(seed: u64, count: usize) -> Self {
+    pub fn new(seed: u64, count: usize) -> Self {
         Self { seed, count, active: Vec::new(), links: Vec::new(), delays: Vec::new() }
     }
 
     /// Begins one. Faults of aircraft disturb no channel.
-    pub(crate) fn begin(&mut self, fault: Fault) {
+    pub fn begin(&mut self, fault: Fault) {
         if !fault.is_of_channel() {
             return;
         }
@@ -322,12 +322,12 @@ impl Disturbances {
     }
 
     /// Whether there are any.
-    pub(crate) fn are_any(&self) -> bool {
+    pub fn are_any(&self) -> bool {
         !self.active.is_empty()
     }
 
     /// Whether nothing that one radio sends is at the antenna of another now. Draws nothing.
-    pub(crate) fn cut(&self, now: Instant, from: usize, to: usize) -> bool {
+    pub fn cut(&self, now: Instant, from: usize, to: usize) -> bool {
         let is_over = |fault: &Fault| fault.until().is_some_and(|until| until <= now);
         self.active.iter().filter(|fault| !is_over(fault)).any(|fault| {
             if let Fault::Partition { group, .. } = *fault {
@@ -341,7 +341,7 @@ impl Disturbances {
     }
 
     /// Whether a datagram from one radio to another is lost by what disturbs the channel now.
-    pub(crate) fn lose(&mut self, now: Instant, from: usize, to: usize) -> bool {
+    pub fn lose(&mut self, now: Instant, from: usize, to: usize) -> bool {
         if self.active.is_empty() {
             return false;
         }
@@ -368,7 +368,7 @@ impl Disturbances {
     }
 
     /// How late a reception is that is not lost, and how much later it comes a second time, if it does.
-    pub(crate) fn delay(&mut self, now: Instant, from: usize, to: usize) -> (Duration, Option<Duration>) {
+    pub fn delay(&mut self, now: Instant, from: usize, to: usize) -> (Duration, Option<Duration>) {
         let (mut late, mut again) = (Duration::ZERO, None);
         if self.delays.is_empty() {
             return (late, again);

@@ -19,13 +19,12 @@ use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, RosterError, VehicleId};
 
 use crate::autopilot::Autopilot;
-use crate::channel::{Counters, Delivery, Losses, REACHES};
+use crate::channel::{Counters, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
 use crate::keys::{Keys, Signatures};
-use crate::medium::Medium;
-use crate::medium::csma::Reception;
 use crate::medium::statistics::Statistics;
+use crate::medium::{FlowFigures, Medium, Reception};
 use crate::observer::{Observer, Sample};
 use crate::pilot::{Pilot, STICK_PERIOD};
 use crate::replies::lets_the_reference_write;
@@ -151,7 +150,7 @@ pub struct World {
     now: Instant,
     frame: Frame,
     vehicles: Vec<Vehicle>,
-    medium: Medium,
+    medium: Box<dyn Medium>,
     /// The medium's event that is in the queue; others that come are stale.
     medium_at: Instant,
     received: Vec<Reception>,
@@ -187,7 +186,6 @@ pub struct World {
     replies_only: bool,
     waiting: Vec<Vec<u8>>,
     bytes: Vec<u8>,
-    deliveries: Vec<Delivery>,
 }
 
 impl World {
@@ -196,7 +194,7 @@ impl World {
     pub fn new(
         origin: Position,
         vehicles: Vec<(Agent, impl Into<Box<dyn Autopilot>>)>,
-        medium: impl Into<Medium>,
+        medium: impl Into<Box<dyn Medium>>,
         collision_distance_m: f64,
     ) -> Self {
         let count = vehicles.len();
@@ -243,7 +241,6 @@ impl World {
             replies_only: false,
             waiting: vec![Vec::new(); count],
             bytes: Vec::new(),
-            deliveries: Vec::new(),
         };
         world.push(Instant::ZERO, Scheduled::Tick);
         world.push(Instant::ZERO, Scheduled::Check);
@@ -300,8 +297,12 @@ impl World {
             if self.failure.is_some() {
                 return;
             }
-            if *at > end {
+            let at = *at;
+            if at > end {
                 break;
+            }
+            if self.look_ahead(at) {
+                continue;
             }
             let Some(Reverse((at, _, event))) = self.queue.pop() else { break };
             self.now = at;
@@ -617,44 +618,50 @@ impl World {
         reply
     }
 
-    /// A radio sends, from where `positions` has it.
+    /// A radio sends, from where `positions` has it; [`World::carry`] follows.
     fn transmit(&mut self, radio: usize, bytes: Arc<[u8]>) {
-        let now = self.now;
-        let channel = match &mut self.medium {
-            Medium::Channel(channel) => channel,
-            Medium::Csma(csma) => {
-                csma.advance(now, &mut self.received);
-                csma.transmit(now, radio, bytes);
-                return;
-            }
-        };
-        self.deliveries.clear();
-        channel.transmit(now, radio, bytes.len(), &self.positions, &mut self.deliveries);
-        for together in self.deliveries.chunk_by(|a, b| a.at == b.at) {
-            let to = together.iter().map(|delivery| delivery.to).collect();
-            let arrival = Scheduled::Arrival { to, bytes: Arc::clone(&bytes) };
-            self.serial += 1;
-            self.queue.push(Reverse((together[0].at, self.serial, arrival)));
-        }
+        self.medium.transmit(self.now, radio, bytes, &self.positions, &mut self.received);
     }
 
-    /// Brings a medium of frames up to now: what it delivers arrives, and its next event is scheduled.
+    /// Brings the medium up to now: what it delivers arrives, and its next event is scheduled.
     fn carry(&mut self) {
-        if matches!(self.medium, Medium::Channel(_)) {
-            return;
+        if !self.medium.looks_ahead() {
+            self.advance_medium(self.now);
         }
-        self.locate();
-        let Medium::Csma(csma) = &mut self.medium else { return };
-        csma.moved(self.now, &self.positions);
-        csma.advance(self.now, &mut self.received);
-        let next = csma.poll_timeout();
-        for Reception { at, to, bytes, .. } in std::mem::take(&mut self.received) {
-            self.push(at.max(self.now), Scheduled::Arrival { to, bytes });
-        }
-        if next < self.medium_at {
+        self.deliver();
+        let next = self.medium.poll_timeout();
+        if next < self.medium_at && !self.medium.looks_ahead() {
             self.medium_at = next;
             self.push(next, Scheduled::Medium);
         }
+    }
+
+    /// Whether something arrives before the event at this time, or at it.
+    fn look_ahead(&mut self, at: Instant) -> bool {
+        if !self.medium.looks_ahead() || self.medium.poll_timeout() > at {
+            return false;
+        }
+        self.advance_medium(at);
+        self.deliver() || self.failure.is_some()
+    }
+
+    fn advance_medium(&mut self, until: Instant) {
+        self.locate();
+        self.medium.moved(self.now, &self.positions);
+        if let Err(why) = self.medium.advance(until, &mut self.received) {
+            self.failure.get_or_insert_with(|| format!("medium: {why}"));
+        }
+    }
+
+    /// What the medium knows to arrive is scheduled; whether there was any.
+    fn deliver(&mut self) -> bool {
+        let mut received = std::mem::take(&mut self.received);
+        let any = !received.is_empty();
+        for Reception { at, to, bytes, .. } in received.drain(..) {
+            self.push(at.max(self.now), Scheduled::Arrival { to, bytes });
+        }
+        self.received = received;
+        any
     }
 
     /// From now on what an agent sends to its flight controller arrives when that has next sent something that
@@ -777,6 +784,10 @@ impl World {
     /// What became of every datagram, where the medium models frames.
     pub fn medium_statistics(&self) -> Option<&Statistics> {
         self.medium.statistics()
+    }
+    /// What traffic beside that of the aircraft has brought, where the medium has any.
+    pub fn flows(&self) -> &[FlowFigures] {
+        self.medium.flows()
     }
     /// What the channel lost, by distance.
     pub fn losses_by_distance(&self) -> &[Losses; REACHES] {

@@ -235,6 +235,9 @@ fn row(command: &str, line: &str) -> Option<(String, String)> {
 mod tests {
     use super::*;
 
+    /// ns-3 is not on every machine, and its version decides the trace. `crates/bench/src/run.rs` flies it twice.
+    const NEEDS_NS3: [&str; 1] = ["muscop-routes.toml"];
+
     #[test]
     fn every_plan_has_a_trace() {
         let plans = crate::root().join("crates/bench/plans");
@@ -242,7 +245,10 @@ mod tests {
         for plan in std::fs::read_dir(plans).unwrap() {
             let name = plan.unwrap().file_name().into_string().unwrap();
             let flown = |command: &&str| command.contains(&format!("/{name} "));
-            assert!(QUICK.iter().chain(&FULL).any(flown), "{name}: expected a row in golden.rs");
+            assert!(
+                NEEDS_NS3.contains(&&*name) || QUICK.iter().chain(&FULL).any(flown),
+                "{name}: expected a row in golden.rs"
+            );
             found += 1;
         }
         assert!(found > 10, "{found}");

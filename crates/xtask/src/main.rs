@@ -125,7 +125,11 @@ enum Command {
         programs: bool,
     },
     /// Run our ns-3 program at every operating point and write tests/ns3/broadcast.csv; half an hour
-    Ns3,
+    Ns3 {
+        /// Build only the program that is a plan's medium (docs/lockstep.md), as target/ns3/wingbeat-ns3
+        #[arg(value_parser = ["program"])]
+        program: Option<String>,
+    },
     /// Run the doors that take bytes from outside on mutations of their corpora, and print executions per second
     Fuzz {
         /// Passed on: TARGET or all, --seconds N each, --seed N, --input FILE
@@ -223,12 +227,13 @@ fn main() -> ExitCode {
                 None => pi::run(&root, package, programs).map(|()| println!("pi: passed")),
             })
         }
-        Command::Ns3 => match ns3::missing() {
-            Some(what) => {
+        Command::Ns3 { program } => match (ns3::missing(), program) {
+            (Some(what), _) => {
                 println!("ns3: skipped: {what}");
                 Ok(())
             }
-            None => ns3::run(&root),
+            (None, Some(_)) => ns3::program(&root).map(|path| println!("{}", path.display())),
+            (None, None) => ns3::run(&root),
         },
         Command::Openapi { check } => openapi::run(&root, check),
     };

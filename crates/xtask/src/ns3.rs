@@ -12,8 +12,19 @@ use crate::{bench, process, sky};
 
 const SOURCE: &str = "tests/ns3/broadcast.cc";
 const FILE: &str = "tests/ns3/broadcast.csv";
-const MODULES: [&str; 6] =
-    ["ns3-wifi", "ns3-internet", "ns3-mobility", "ns3-network", "ns3-propagation", "ns3-core"];
+/// The program that is a plan's medium.
+const MEDIUM: &str = "crates/cosim/ns3/medium.cc";
+const MODULES: [&str; 9] = [
+    "ns3-aodv",
+    "ns3-dsdv",
+    "ns3-olsr",
+    "ns3-wifi",
+    "ns3-internet",
+    "ns3-mobility",
+    "ns3-network",
+    "ns3-propagation",
+    "ns3-core",
+];
 const RATE_HZ: u32 = 5;
 /// The columns, which the plan's reader knows too.
 const HEADER: &str = "geometry,nodes,payload_bytes,rate_hz,seeds,offered_load,delivery_ratio,delivery_ratio_min,\
@@ -57,15 +68,24 @@ pub(crate) fn missing() -> Option<String> {
     (!has_ns3).then(|| "no ns-3 here; Debian's libns3-dev has it".to_owned())
 }
 
-/// Builds our program; returns its path.
+/// Builds the program that is a plan's medium; returns its path.
+pub(crate) fn program(root: &Path) -> Result<PathBuf> {
+    compiled(root, MEDIUM, "wingbeat-ns3")
+}
+
+/// Builds the program of one operating point; returns its path.
 fn build(root: &Path) -> Result<PathBuf> {
+    compiled(root, SOURCE, "broadcast")
+}
+
+fn compiled(root: &Path, source: &str, name: &str) -> Result<PathBuf> {
     // Debian's files also name libraries that its package does not depend on; these it finds itself.
     let flags = process::output(Command::new("pkg-config").arg("--libs-only-l").args(MODULES))?;
     let flags = String::from_utf8(flags).context("pkg-config")?;
-    let program = root.join("target/ns3/broadcast");
+    let program = root.join("target/ns3").join(name);
     std::fs::create_dir_all(root.join("target/ns3")).context("target/ns3")?;
     let mut compile = Command::new("c++");
-    compile.current_dir(root).args(["-std=c++17", "-O2", "-Wall", "-Wextra", SOURCE, "-o"]).arg(&program);
+    compile.current_dir(root).args(["-std=c++17", "-O2", "-Wall", "-Wextra", source, "-o"]).arg(&program);
     process::run(compile.args(flags.split_whitespace()))?;
     Ok(program)
 }

@@ -87,6 +87,10 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         process::run(&mut cargo(&["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]))
     });
     suite.check("chip", || chip::run(root, false).map(|line| println!("{line}")));
+    // The Rust tests fly with it where it is built.
+    suite.optional("ns3 program", Ok(ns3::missing()), || {
+        ns3::program(root).map(|path| println!("{}", path.display()))
+    });
     let has_nextest = process::succeeds_within(&mut cargo(&["nextest", "--version"]), VERSION_LIMIT);
     // Built first: what is shipped is built while they run, of which most wait.
     suite.check("rust build", || {

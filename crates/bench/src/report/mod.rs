@@ -142,8 +142,35 @@ pub fn flights(rows: &[Row]) -> String {
         if media.clone().next().is_some() {
             becomes(media, &mut |text| line(&mut t, &text));
         }
+        for index in 0..row.scenario.iter().flat_map(|s| &s.ns3).flat_map(|ns3| &ns3.flows).count() {
+            line(&mut t, &flow(row, index));
+        }
     }
     t
+}
+
+/// What a flow of traffic beside that of the aircraft came to.
+fn flow(row: &Row, index: usize) -> String {
+    let Some((config, flow)) =
+        row.scenario.iter().flat_map(|s| &s.ns3).find_map(|ns3| Some((ns3, ns3.flows.get(index)?)))
+    else {
+        return String::new();
+    };
+    let (from_s, until_s) = flow.seconds;
+    let shares = row.flights.iter().filter_map(|flight| {
+        let sent_s = until_s.min(flight.duration.as_secs_f64()) - from_s;
+        let received = flight.flows.get(index)?.bytes() as f64 * 8.0 / 1e3;
+        (sent_s > 0.0).then(|| received / (sent_s * flow.kbit_s))
+    });
+    format!(
+        "  flow {} to {}, routing {}: {:.1} of {} kbit/s received ({:.1} %)",
+        flow.from + 1,
+        flow.to + 1,
+        config.routing.name(),
+        mean(shares.clone()) * flow.kbit_s,
+        flow.kbit_s,
+        mean(shares) * 100.0
+    )
 }
 
 /// The mean in a cell of a table, which is 0 of none.

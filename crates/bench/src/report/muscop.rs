@@ -81,6 +81,7 @@ fn pooled<'a>(
 /// The thesis' names of its two channels.
 fn channel(scenario: &Scenario) -> &'static str {
     match (&scenario.csma, &scenario.channel) {
+        _ if scenario.ns3.is_some() => "ns3",
         (Some(_), _) => "csma",
         (None, Model::Unrestricted) => "ideal",
         (None, Model::FixedRange { .. } | Model::Ieee80211a) => "lossy",
@@ -275,6 +276,7 @@ mod tests {
                 avoidance: vec![],
                 losses: Default::default(),
                 medium: None,
+                flows: Vec::new(),
                 radio: Default::default(),
                 duration: Duration::ZERO,
                 trace_hash: 0,

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use wingbeat_geo::DVec3;
-use wingbeat_sim::medium::csma::{Config, Csma, Reception};
+use wingbeat_sim::medium::Reception;
+use wingbeat_sim::medium::csma::{Config, Csma};
 use wingbeat_sim::medium::link::Propagation;
 use wingbeat_sim::medium::statistics::Statistics;
 use wingbeat_sim::medium::timing::Nanos;

@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination, Input, Outputs, Reply};
 use wingbeat_api::ReadMission;
+use wingbeat_cosim::ns3;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::swarm::budget::{Budget, Surroundings};
@@ -41,6 +42,7 @@ pub use route::{FileMission, ORIGIN, parse_mission, read_mission, route, sample_
 pub use swarm::SwarmTask;
 
 use crate::axes::Settings;
+use crate::lockstep;
 use crate::trouble::Trouble;
 use route::position;
 
@@ -70,6 +72,8 @@ pub struct Scenario {
     pub draw: Draw,
     /// 802.11 with its frames, instead of `channel`.
     pub csma: Option<csma::Config>,
+    /// ns-3, instead of `channel`.
+    pub ns3: Option<ns3::Config>,
     /// What proves the senders of datagrams.
     pub signatures: Signatures,
     /// Standard deviation of the wandering position error, metres.
@@ -216,6 +220,7 @@ impl Scenario {
             channel: Model::Unrestricted,
             draw: Draw::PerSecond,
             csma: None,
+            ns3: None,
             signatures: Signatures::default(),
             gps_noise_m: 0.0,
             wind: WindParameters::default(),
@@ -334,6 +339,10 @@ impl Scenario {
             "fault, conditions.gnss_bias_m, battery_mah, battery_percent: found some, expected none: they are those of simulated flight \
              controllers"
         );
+        for flow in self.ns3.iter().flat_map(|ns3| &ns3.flows) {
+            let last = flow.from.max(flow.to) + 1;
+            ensure!(last <= found, "channel.ns3.flow: found aircraft {last}, expected 1 to {found}");
+        }
         for (index, trouble) in self.trouble.iter().enumerate() {
             trouble.check(found).with_context(|| format!("fault {}", index + 1))?;
         }
@@ -504,11 +513,15 @@ impl Scenario {
     }
 
     /// The medium among them.
-    pub fn radio(&self, seed: u64) -> Medium {
-        match &self.csma {
-            Some(config) => Csma::new(config.clone(), seed, self.aircraft()).into(),
-            None => Channel::new(self.channel.clone(), self.draw, seed, self.aircraft()).into(),
-        }
+    ///
+    /// # Errors
+    /// It is ns-3, and our program of it is not there or does not start.
+    pub fn radio(&self, seed: u64) -> Result<Box<dyn Medium>> {
+        Ok(match (&self.ns3, &self.csma) {
+            (Some(config), _) => Box::new(lockstep::ns3(config, seed, self.aircraft())?),
+            (None, Some(config)) => Csma::new(config.clone(), seed, self.aircraft()).into(),
+            (None, None) => Channel::new(self.channel.clone(), self.draw, seed, self.aircraft()).into(),
+        })
     }
 
     /// Whether it asks of flight controllers what simulated ones alone do, in virtual time.
@@ -527,9 +540,10 @@ impl Scenario {
              time only (wingbeat bench run)"
         );
         ensure!(
-            self.csma.is_none(),
-            "channel.model: found csma, expected unrestricted, range:METRES or 802.11a: frames are modelled in \
-             virtual time only (wingbeat bench run)"
+            self.csma.is_none() && self.ns3.is_none(),
+            "channel.model: found {}, expected unrestricted, range:METRES or 802.11a: frames are modelled in \
+             virtual time only (wingbeat bench run)",
+            if self.ns3.is_some() { "ns3" } else { "csma" }
         );
         ensure!(
             self.arducopter.is_none(),

@@ -367,6 +367,7 @@ async fn in_the_air(
         duration: clock.now().since(wingbeat_geo::Instant::ZERO),
         // Real time does not repeat: there is nothing to compare it with.
         medium: None,
+        flows: Vec::new(),
         trace_hash: 0,
         warnings: Vec::new(),
     };

@@ -125,6 +125,7 @@ mod tests {
             radio: crate::flight::Radio::default(),
             duration: wingbeat_geo::Duration::ZERO,
             medium: None,
+            flows: Vec::new(),
             trace_hash: 0,
             warnings: Vec::new(),
         };

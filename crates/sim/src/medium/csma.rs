@@ -10,6 +10,7 @@ use super::reception::ErrorRates;
 use super::station::{Ended, Queued, SENSE_MW, Station};
 use super::statistics::Statistics;
 use super::timing::{Nanos, airtime};
+use super::{Medium, Reception};
 use crate::channel::{Counters, Losses, REACHES};
 use crate::faults::{Disturbances, Fault};
 use crate::rng;
@@ -71,19 +72,6 @@ impl Default for Config {
             jammers: Vec::new(),
         }
     }
-}
-
-/// A datagram that arrived.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reception {
-    /// When its last bit has arrived, and what delays it further.
-    pub at: Instant,
-    /// Index of the sender.
-    pub from: usize,
-    /// Indices of the receivers.
-    pub to: Vec<usize>,
-    /// The datagram.
-    pub bytes: Arc<[u8]>,
 }
 
 /// A frame on the air.
@@ -383,5 +371,49 @@ impl Csma {
     /// What it lost so far, by distance over the ground.
     pub fn losses_by_distance(&self) -> &[Losses; REACHES] {
         &self.by_distance
+    }
+}
+
+impl Medium for Csma {
+    fn disturb(&mut self, fault: Fault) {
+        Csma::disturb(self, fault);
+    }
+
+    fn moved(&mut self, now: Instant, positions: &[DVec3]) {
+        Csma::moved(self, now, positions);
+    }
+
+    /// A radio that sends now does so from where it was last said to be.
+    fn transmit(
+        &mut self,
+        now: Instant,
+        from: usize,
+        bytes: Arc<[u8]>,
+        _: &[DVec3],
+        out: &mut Vec<Reception>,
+    ) {
+        Csma::advance(self, now, out);
+        Csma::transmit(self, now, from, bytes);
+    }
+
+    fn advance(&mut self, until: Instant, out: &mut Vec<Reception>) -> Result<(), String> {
+        Csma::advance(self, until, out);
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> Instant {
+        Csma::poll_timeout(self)
+    }
+
+    fn counters(&self) -> Counters {
+        Csma::counters(self)
+    }
+
+    fn statistics(&self) -> Option<&Statistics> {
+        Some(Csma::statistics(self))
+    }
+
+    fn losses_by_distance(&self) -> &[Losses; REACHES] {
+        Csma::losses_by_distance(self)
     }
 }

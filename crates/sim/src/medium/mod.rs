@@ -20,61 +20,131 @@ pub mod timing;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use wingbeat_geo::{DVec3, Duration, Instant};
+
 use crate::channel::{Channel, Counters, Losses, REACHES};
 use crate::faults::Fault;
 use csma::Csma;
 use statistics::Statistics;
 
-/// What carries datagrams in a simulated world.
-pub enum Medium {
-    /// A published model: the receivers are decided when a datagram is sent.
-    Channel(Box<Channel>),
-    /// 802.11: datagrams wait, and frames collide.
-    Csma(Box<Csma>),
+/// A datagram that arrived, or is known to arrive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reception {
+    /// When its last bit has arrived, and what delays it further.
+    pub at: Instant,
+    /// Index of the sender.
+    pub from: usize,
+    /// Indices of the receivers.
+    pub to: Vec<usize>,
+    /// The datagram.
+    pub bytes: Arc<[u8]>,
 }
 
-impl From<Channel> for Medium {
-    fn from(channel: Channel) -> Self {
-        Self::Channel(Box::new(channel))
+/// What a flow of traffic beside that of the aircraft has brought to its receiver.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowFigures {
+    /// Index of the sender.
+    pub from: usize,
+    /// Index of the receiver.
+    pub to: usize,
+    /// Bytes of payload received in each [`FLOW_BIN`] since the start.
+    pub bytes_by_bin: Vec<u32>,
+}
+
+/// How long each bin of [`FlowFigures`] is.
+pub const FLOW_BIN: Duration = Duration::from_millis(200);
+/// A day's; what arrives later is not counted.
+const FLOW_BINS_MOST: usize = 432_000;
+
+impl FlowFigures {
+    /// Nothing yet.
+    pub fn new(from: usize, to: usize) -> Self {
+        Self { from, to, bytes_by_bin: Vec::new() }
     }
-}
 
-impl From<Csma> for Medium {
-    fn from(csma: Csma) -> Self {
-        Self::Csma(Box::new(csma))
-    }
-}
-
-impl Medium {
-    /// Something begins to disturb it.
-    pub fn disturb(&mut self, fault: Fault) {
-        match self {
-            Self::Channel(channel) => channel.disturb(fault),
-            Self::Csma(csma) => csma.disturb(fault),
+    /// Counts what arrived.
+    pub fn count(&mut self, at: Instant, bytes: u32) {
+        let bin = (at.as_micros() as u128 / FLOW_BIN.as_micros()) as usize;
+        if bin < FLOW_BINS_MOST {
+            self.bytes_by_bin.resize(self.bytes_by_bin.len().max(bin + 1), 0);
+            self.bytes_by_bin[bin] += bytes;
         }
+    }
+
+    /// Bytes received in all.
+    pub fn bytes(&self) -> u64 {
+        self.bytes_by_bin.iter().map(|bytes| u64::from(*bytes)).sum()
+    }
+}
+
+/// What carries datagrams in a simulated world, where radios have the same indices.
+///
+/// Times do not go back. Where nothing but chance and places decides, a medium knows at once what will arrive. One that
+/// models frames says when it next wants to be advanced. One that is a simulator of its own learns what arrives only by
+/// letting it happen ([`Medium::looks_ahead`]).
+pub trait Medium: Send {
+    /// Something begins to disturb it. A fault of an aircraft changes nothing here.
+    fn disturb(&mut self, fault: Fault);
+
+    /// Where the radios are from `now` on, metres: one place for each.
+    fn moved(&mut self, now: Instant, positions: &[DVec3]);
+
+    /// Brings it up to `now` and hands a datagram to a radio; the radios are at these places. Appends what is known to arrive.
+    ///
+    /// # Panics
+    /// If `positions` does not hold one place for each radio.
+    fn transmit(
+        &mut self,
+        now: Instant,
+        from: usize,
+        bytes: Arc<[u8]>,
+        positions: &[DVec3],
+        out: &mut Vec<Reception>,
+    );
+
+    /// Lets everything happen until a time, and that with it; appends what is known to arrive.
+    ///
+    /// # Errors
+    /// It cannot go on, and why: a process that ended or fell silent.
+    fn advance(&mut self, until: Instant, out: &mut Vec<Reception>) -> Result<(), String>;
+
+    /// When it next wants to be advanced: nothing arrives before.
+    fn poll_timeout(&self) -> Instant;
+
+    /// Whether it is asked before each event of the world what arrives until then. It may then stop short of that time
+    /// where something has arrived, and is asked again.
+    fn looks_ahead(&self) -> bool {
+        false
     }
 
     /// Datagrams sent, received and lost so far.
-    pub fn counters(&self) -> Counters {
-        match self {
-            Self::Channel(channel) => channel.counters(),
-            Self::Csma(csma) => csma.counters(),
-        }
-    }
+    fn counters(&self) -> Counters;
 
     /// What became of every datagram, where frames are modelled.
-    pub fn statistics(&self) -> Option<&Statistics> {
-        match self {
-            Self::Channel(_) => None,
-            Self::Csma(csma) => Some(csma.statistics()),
-        }
+    fn statistics(&self) -> Option<&Statistics> {
+        None
+    }
+
+    /// What traffic beside that of the aircraft has come to.
+    fn flows(&self) -> &[FlowFigures] {
+        &[]
     }
 
     /// What it lost so far, by distance over the ground.
-    pub fn losses_by_distance(&self) -> &[Losses; REACHES] {
-        match self {
-            Self::Channel(channel) => channel.losses_by_distance(),
-            Self::Csma(csma) => csma.losses_by_distance(),
-        }
+    fn losses_by_distance(&self) -> &[Losses; REACHES];
+}
+
+impl From<Channel> for Box<dyn Medium> {
+    fn from(channel: Channel) -> Self {
+        Box::new(channel)
+    }
+}
+
+impl From<Csma> for Box<dyn Medium> {
+    fn from(csma: Csma) -> Self {
+        Box::new(csma)
     }
 }

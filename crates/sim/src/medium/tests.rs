@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use wingbeat_geo::{DVec3, Duration, Instant};
 
-use super::csma::{Capture, Config, Csma, Reception};
+use super::Reception;
+use super::csma::{Capture, Config, Csma};
 use super::link::{Bursts, Fading, Jammer, Partition, Propagation};
 use super::statistics::Statistics;
 use super::timing::airtime;

@@ -1,0 +1,189 @@
+//! The section of a plan that describes ns-3 as the medium.
+
+use anyhow::{Result, anyhow, ensure};
+use serde::Deserialize;
+use wingbeat_cosim::ns3::{Config, Flow, Reach};
+
+/// What differs from [`Config::default`]. Every key may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ns3 {
+    /// `none`, `aodv`, `olsr` or `dsdv`.
+    pub routing: Option<String>,
+    /// Of every frame, Mbit/s: 6, 9, 12, 18, 24, 36, 48 or 54.
+    pub rate_mbit_s: Option<u8>,
+    /// Power of every radio and the gains of both antennas, dBm.
+    pub power_dbm: Option<f64>,
+    /// Noise of a receiver above that of its channel, dB.
+    pub noise_figure_db: Option<f64>,
+    /// Exponent of the loss by distance.
+    pub exponent: Option<f64>,
+    /// Loss over the first metre, dB.
+    pub first_metre_db: Option<f64>,
+    /// Instead of a loss by distance: all within receive alike, none beyond, metres.
+    pub range_m: Option<f64>,
+    /// Traffic beside that of the aircraft.
+    #[serde(default)]
+    pub flow: Vec<PlannedFlow>,
+}
+
+/// Constant bit rate by UDP from one aircraft to another.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedFlow {
+    /// The sender, counted from 1.
+    pub from: usize,
+    /// The receiver, counted from 1.
+    pub to: usize,
+    /// Of payload, kbit/s.
+    pub kbit_s: f64,
+    /// Of each datagram, 4 to 1472 bytes.
+    pub payload_bytes: u16,
+    /// Its begin, seconds after the flight controllers were switched on.
+    pub from_s: f64,
+    /// Its end.
+    pub until_s: f64,
+}
+
+/// Of 802.11a.
+const RATES_MBIT_S: [u8; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
+/// A day of simulated time.
+const LATEST_S: f64 = 86_400.0;
+
+fn within(key: &str, found: f64, low: f64, high: f64) -> Result<f64> {
+    ensure!((low..=high).contains(&found), "channel.ns3.{key}: found {found}, expected {low} to {high}");
+    Ok(found)
+}
+
+impl Ns3 {
+    /// The medium; with another routing if one is named.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub fn config(&self, routing: Option<&str>) -> Result<Config> {
+        let default = Config::default();
+        let routing = routing.or(self.routing.as_deref()).map_or(Ok(default.routing), str::parse);
+        let rate_mbit_s = self.rate_mbit_s.unwrap_or(default.rate_mbit_s);
+        ensure!(
+            RATES_MBIT_S.contains(&rate_mbit_s),
+            "channel.ns3.rate_mbit_s: found {rate_mbit_s}, expected one of {RATES_MBIT_S:?}"
+        );
+        let number = |key: &str, found: Option<f64>, default: f64, low: f64, high: f64| {
+            found.map_or(Ok(default), |found| within(key, found, low, high))
+        };
+        Ok(Config {
+            routing: routing.map_err(|error| anyhow!("channel.ns3.routing: {error}"))?,
+            reach: self.reach(default.reach)?,
+            power_dbm: number("power_dbm", self.power_dbm, default.power_dbm, -50.0, 60.0)?,
+            noise_figure_db: number(
+                "noise_figure_db",
+                self.noise_figure_db,
+                default.noise_figure_db,
+                0.0,
+                30.0,
+            )?,
+            rate_mbit_s,
+            flows: self.flow.iter().map(PlannedFlow::read).collect::<Result<_>>()?,
+        })
+    }
+
+    fn reach(&self, default: Reach) -> Result<Reach> {
+        let by_distance = self.exponent.is_some() || self.first_metre_db.is_some();
+        match (self.range_m, default) {
+            (Some(_), _) if by_distance => Err(anyhow!(
+                "channel.ns3.range_m: found exponent or first_metre_db too, expected the range alone"
+            )),
+            (Some(range_m), _) => Ok(Reach::Range { range_m: within("range_m", range_m, 1.0, 100_000.0)? }),
+            (None, Reach::LogDistance { exponent, first_metre_db }) => Ok(Reach::LogDistance {
+                exponent: within("exponent", self.exponent.unwrap_or(exponent), 1.0, 6.0)?,
+                first_metre_db: within(
+                    "first_metre_db",
+                    self.first_metre_db.unwrap_or(first_metre_db),
+                    0.0,
+                    120.0,
+                )?,
+            }),
+            (None, range @ Reach::Range { .. }) => Ok(range),
+        }
+    }
+}
+
+impl PlannedFlow {
+    fn read(&self) -> Result<Flow> {
+        let &Self { from, to, kbit_s, payload_bytes, from_s, until_s } = self;
+        ensure!(from >= 1 && to >= 1, "channel.ns3.flow: found aircraft 0, expected them counted from 1");
+        ensure!(from != to, "channel.ns3.flow: found {from} as sender and receiver, expected two aircraft");
+        within("flow.kbit_s", kbit_s, 0.001, 54_000.0)?;
+        within("flow.payload_bytes", payload_bytes.into(), 4.0, 1472.0)?;
+        within("flow.from_s", from_s, 0.0, LATEST_S)?;
+        within("flow.until_s", until_s, 0.0, LATEST_S)?;
+        ensure!(
+            from_s < until_s,
+            "channel.ns3.flow.until_s: found {until_s}, expected more than from_s, {from_s}"
+        );
+        Ok(Flow { from: from - 1, to: to - 1, kbit_s, payload_bytes, seconds: (from_s, until_s) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wingbeat_cosim::ns3::Routing;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Config> {
+        toml::from_str::<Ns3>(text)?.config(None)
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        assert_eq!(read("").unwrap(), Config::default());
+        let config = read(
+            "routing = \"aodv\"\nrate_mbit_s = 12\npower_dbm = 20\nnoise_figure_db = 5\nrange_m = 250\n\
+             [[flow]]\nfrom = 1\nto = 6\nkbit_s = 100\npayload_bytes = 512\nfrom_s = 10\nuntil_s = 70\n",
+        )
+        .unwrap();
+        assert_eq!(
+            config,
+            Config {
+                routing: Routing::Aodv,
+                reach: Reach::Range { range_m: 250.0 },
+                power_dbm: 20.0,
+                noise_figure_db: 5.0,
+                rate_mbit_s: 12,
+                flows: vec![Flow {
+                    from: 0,
+                    to: 5,
+                    kbit_s: 100.0,
+                    payload_bytes: 512,
+                    seconds: (10.0, 70.0)
+                }],
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let flow = |keys: &str| format!("[[flow]]\nfrom_s = 1\nuntil_s = 2\npayload_bytes = 100\n{keys}");
+        for (text, expected) in [
+            (
+                "routing = \"rip\"".to_owned(),
+                "channel.ns3.routing: found 'rip', expected none, aodv, olsr or dsdv",
+            ),
+            ("rate_mbit_s = 11".to_owned(), "channel.ns3.rate_mbit_s: found 11, expected one of [6, 9,"),
+            ("range_m = 0".to_owned(), "channel.ns3.range_m: found 0, expected 1 to 100000"),
+            ("range_m = 9\nexponent = 3".to_owned(), "expected the range alone"),
+            ("exponent = nan".to_owned(), "channel.ns3.exponent: found NaN, expected 1 to 6"),
+            (flow("from = 0\nto = 2\nkbit_s = 1"), "found aircraft 0, expected them counted from 1"),
+            (flow("from = 2\nto = 2\nkbit_s = 1"), "found 2 as sender and receiver, expected two aircraft"),
+            (
+                flow("from = 1\nto = 2\nkbit_s = 0"),
+                "channel.ns3.flow.kbit_s: found 0, expected 0.001 to 54000",
+            ),
+            ("mode = 1".to_owned(), "unknown field `mode`"),
+        ] {
+            let message = format!("{:#}", read(&text).unwrap_err());
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! ns-3 as the medium among a world's radios: a process of its own, asked what arrives before each event of the world.
+//!
+//! Our program (`crates/cosim/ns3/medium.cc`, built by `cargo xtask ns3 program` where ns-3 is installed) is a process because
+//! of ns-3's licence, and because it may end without us. One socket is its standard input and output. It greets with `WBN3`
+//! and the number of the protocol (2 bytes). Then each request is answered; numbers are little-endian, a length first:
+//!
+//! | request | bytes | | answer | bytes |
+//! |---|---|---|---|---|
+//! | until, ns | 8 | | reached, ns | 8 |
+//! | places: 0 or of all radios | 2 | | its next event, ns | 8 |
+//! | each: east, north, up, metres | 24 | | receptions | 4 |
+//! | datagrams | 4 | | each: at ns, receiver, id | 14 |
+//! | each: at ns, sender, id, bytes | 16 | | arrivals of flows | 4 |
+//! | | | | each: at ns, flow, bytes | 16 |
+//!
+//! It stops 2 µs after a first reception, so that what an aircraft sends because of one is on the air at most 2 µs late. It is
+//! not asked while it has nothing to do. The content of datagrams stays here: it is told their sizes.
+#![allow(clippy::disallowed_methods, reason = "another program is waited for, and may fall silent")]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use wingbeat_geo::{DVec3, Instant};
+use wingbeat_sim::channel::{Counters, Losses, REACH_M, REACHES};
+use wingbeat_sim::faults::{Disturbances, Fault};
+use wingbeat_sim::medium::timing::Nanos;
+use wingbeat_sim::medium::{FlowFigures, Medium, Reception};
+
+/// The program's name, and the environment's key for its path.
+const PROGRAM: &str = "wingbeat-ns3";
+const PROGRAM_KEY: &str = "WINGBEAT_NS3";
+const MAGIC: &[u8; 4] = b"WBN3";
+const PROTOCOL: u16 = 1;
+/// More than any answer needs: every datagram of a second at every radio.
+const ANSWER_BYTES_MOST: usize = 64 << 20;
+/// What is still under way after so long was received wherever it is to be received: a datagram waits at most 0.5 s in
+/// a queue, and AODV keeps one for 30 s.
+const UNDER_WAY_NS: u64 = 60_000_000_000;
+/// A message quotes so much of what the program printed.
+const QUOTED_BYTES: u64 = 400;
+
+/// How datagrams find radios that are not in range. Broadcasts, which is what aircraft send, reach neighbours only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Routing {
+    /// They do not.
+    #[default]
+    None,
+    /// Ad-hoc on-demand distance vector (RFC 3561).
+    Aodv,
+    /// Optimised link state (RFC 3626).
+    Olsr,
+    /// Destination-sequenced distance vector.
+    Dsdv,
+}
+
+impl Routing {
+    /// Its name in plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Aodv => "aodv",
+            Self::Olsr => "olsr",
+            Self::Dsdv => "dsdv",
+        }
+    }
+}
+
+impl std::str::FromStr for Routing {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        let all = [Self::None, Self::Aodv, Self::Olsr, Self::Dsdv];
+        let known = all.into_iter().find(|routing| routing.name() == name);
+        known.ok_or_else(|| format!("found '{name}', expected none, aodv, olsr or dsdv"))
+    }
+}
+
+/// What distance does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reach {
+    /// So much is lost over the first metre, and so much more with each tenfold distance.
+    LogDistance {
+        /// Of the distance.
+        exponent: f64,
+        /// dB.
+        first_metre_db: f64,
+    },
+    /// Within it all receive alike, beyond none receives.
+    Range {
+        /// Metres.
+        range_m: f64,
+    },
+}
+
+/// Constant bit rate by UDP from one radio to another, beside what aircraft send.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Index of the sender.
+    pub from: usize,
+    /// Index of the receiver.
+    pub to: usize,
+    /// Of payload.
+    pub kbit_s: f64,
+    /// Of each datagram, 4 to 1472.
+    pub payload_bytes: u16,
+    /// When it begins and ends, seconds.
+    pub seconds: (f64, f64),
+}
+
+/// The medium.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// How datagrams find radios that are not in range.
+    pub routing: Routing,
+    /// What distance does.
+    pub reach: Reach,
+    /// Power of a radio and the gains of both antennas.
+    pub power_dbm: f64,
+    /// By how much a receiver's noise exceeds the thermal noise.
+    pub noise_figure_db: f64,
+    /// Of every frame.
+    pub rate_mbit_s: u8,
+    /// Traffic beside that of the aircraft.
+    pub flows: Vec<Flow>,
+}
+
+impl Default for Config {
+    /// As our own medium's.
+    fn default() -> Self {
+        Self {
+            routing: Routing::None,
+            reach: Reach::LogDistance { exponent: 2.2, first_metre_db: 46.7 },
+            power_dbm: 30.0,
+            noise_figure_db: 7.0,
+            rate_mbit_s: 6,
+            flows: Vec::new(),
+        }
+    }
+}
+
+/// Where our program is: what `WINGBEAT_NS3` names, else beside this one, else in `../ns3` of its folder, where `cargo xtask ns3
+/// program` puts it.
+///
+/// # Errors
+/// It is nowhere.
+pub fn find() -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os(PROGRAM_KEY) {
+        let path = PathBuf::from(named);
+        ensure!(path.is_file(), "{PROGRAM_KEY}: found no file {}, expected {PROGRAM}", path.display());
+        return Ok(path);
+    }
+    let own = std::env::current_exe().unwrap_or_default();
+    let folders = own.ancestors().skip(1).take(3);
+    let places = folders.flat_map(|folder| [folder.join(PROGRAM), folder.join("ns3").join(PROGRAM)]);
+    places.into_iter().find(|path| path.is_file()).with_context(|| {
+        format!(
+            "found no {PROGRAM} beside {}, nor {PROGRAM_KEY}, expected the program that cargo xtask ns3 program builds (Debian: \
+             apt install libns3-dev)",
+            own.display()
+        )
+    })
+}
+
+/// A datagram that is on its way, or was until lately.
+struct UnderWay {
+    from: usize,
+    sent_at_ns: u64,
+    bytes: Arc<[u8]>,
+}
+
+/// A datagram that ns-3 is to be told of.
+struct Queued {
+    at_ns: u64,
+    from: usize,
+    id: u32,
+    bytes: u16,
+}
+
+/// ns-3 among a number of radios.
+pub struct Ns3 {
+    child: Child,
+    socket: UnixStream,
+    printed: File,
+    count: usize,
+    /// How far it has come.
+    reached_ns: u64,
+    /// When something next happens in it.
+    next_ns: u64,
+    places: Vec<DVec3>,
+    has_moved: bool,
+    queued: Vec<Queued>,
+    under_way: BTreeMap<u32, UnderWay>,
+    serial: u32,
+    disturbances: Disturbances,
+    counters: Counters,
+    by_distance: [Losses; REACHES],
+    flows: Vec<FlowFigures>,
+    round_trips: u64,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+impl Ns3 {
+    /// Starts the program for `count` radios. A program that answers nothing for `silence`, by the wall clock, has failed.
+    ///
+    /// # Errors
+    /// It does not start, or is another.
+    pub fn start(
+        program: &Path,
+        config: &Config,
+        seed: u64,
+        count: usize,
+        silence: std::time::Duration,
+    ) -> Result<Self> {
+        let (ours, theirs) = UnixStream::pair().context("a socket")?;
+        ours.set_read_timeout(Some(silence))?;
+        let theirs = OwnedFd::from(theirs);
+        let printed = tempfile::tempfile().context("a file for what it prints")?;
+        let child = Command::new(program)
+            .args(arguments(config, seed, count))
+            .stdin(Stdio::from(theirs.try_clone()?))
+            .stdout(Stdio::from(theirs))
+            .stderr(Stdio::from(printed.try_clone()?))
+            .spawn()
+            .with_context(|| format!("{}: it does not start", program.display()))?;
+        let mut medium = Self {
+            child,
+            socket: ours,
+            printed,
+            count,
+            reached_ns: 0,
+            next_ns: 0,
+            places: Vec::new(),
+            has_moved: false,
+            queued: Vec::new(),
+            under_way: BTreeMap::new(),
+            serial: 0,
+            disturbances: Disturbances::new(seed, count),
+            counters: Counters::default(),
+            by_distance: [Losses::default(); REACHES],
+            flows: config.flows.iter().map(|flow| FlowFigures::new(flow.from, flow.to)).collect(),
+            round_trips: 0,
+            request: Vec::new(),
+            answer: Vec::new(),
+        };
+        let mut hello = [0; 6];
+        if let Err(error) = medium.socket.read_exact(&mut hello) {
+            return Err(medium.silent(&error)).with_context(|| program.display().to_string());
+        }
+        let [magic @ .., low, high] = hello;
+        let protocol = u16::from_le_bytes([low, high]);
+        ensure!(
+            &magic == MAGIC && protocol == PROTOCOL,
+            "{}: found a greeting of {hello:?}, expected {PROGRAM} with protocol {PROTOCOL}: build it again (cargo xtask ns3 program)",
+            program.display()
+        );
+        Ok(medium)
+    }
+
+    /// How often the program was asked.
+    pub fn round_trips(&self) -> u64 {
+        self.round_trips
+    }
+
+    /// Ends the program, as a crash of it would.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Why nothing comes from the program.
+    fn silent(&mut self, error: &std::io::Error) -> anyhow::Error {
+        let how = match (error.kind(), self.child.try_wait()) {
+            (ErrorKind::WouldBlock | ErrorKind::TimedOut, Ok(None)) => {
+                "ns-3 fell silent: found no answer".to_owned()
+            }
+            (_, Ok(Some(status))) => format!("ns-3 ended: {status}"),
+            // It closed its output and is about to end.
+            (_, _) => match self.child.wait() {
+                Ok(status) => format!("ns-3 ended: {status}"),
+                Err(_) => format!("ns-3: {error}"),
+            },
+        };
+        let mut text = String::new();
+        let _ = self.printed.rewind();
+        let _ = (&self.printed).take(QUOTED_BYTES).read_to_string(&mut text);
+        let text = text.trim().replace('\n', " | ");
+        if text.is_empty() { anyhow!("{how}") } else { anyhow!("{how}, it printed: {text}") }
+    }
+
+    /// Asks once what happens until then.
+    fn ask(&mut self, until_ns: u64) -> Result<Vec<(u64, usize, u32)>> {
+        self.request.clear();
+        self.request.extend([0; 4]);
+        self.request.extend(until_ns.to_le_bytes());
+        let places = if std::mem::take(&mut self.has_moved) { &self.places[..] } else { &[] };
+        self.request.extend((places.len() as u16).to_le_bytes());
+        for number in places.iter().flat_map(|place| place.to_array()) {
+            self.request.extend(number.to_le_bytes());
+        }
+        self.request.extend((self.queued.len() as u32).to_le_bytes());
+        for Queued { at_ns, from, id, bytes } in self.queued.drain(..) {
+            self.request.extend(at_ns.to_le_bytes());
+            self.request.extend((from as u16).to_le_bytes());
+            self.request.extend(id.to_le_bytes());
+            self.request.extend(bytes.to_le_bytes());
+        }
+        let length = (self.request.len() - 4) as u32;
+        self.request[..4].copy_from_slice(&length.to_le_bytes());
+        self.round_trips += 1;
+        let asked = self.socket.write_all(&self.request).and_then(|()| {
+            let mut length = [0; 4];
+            self.socket.read_exact(&mut length)?;
+            let length = (u32::from_le_bytes(length) as usize).min(ANSWER_BYTES_MOST);
+            self.answer.resize(length, 0);
+            self.socket.read_exact(&mut self.answer)
+        });
+        if let Err(error) = asked {
+            return Err(self.silent(&error));
+        }
+        let broken = || anyhow!("ns-3: found an answer of {} bytes that is none", self.answer.len());
+        let mut fields = Fields(&self.answer);
+        let answer = (|| {
+            let (reached_ns, next_ns) = (fields.u64()?, fields.u64()?);
+            let receptions = fields.u32()?;
+            let mut received = Vec::new();
+            for _ in 0..receptions {
+                received.push((fields.u64()?, usize::from(fields.u16()?), fields.u32()?));
+            }
+            let mut arrivals = Vec::new();
+            for _ in 0..fields.u32()? {
+                arrivals.push((fields.u64()?, fields.u32()? as usize, fields.u32()?));
+            }
+            fields.0.is_empty().then_some((reached_ns, next_ns, received, arrivals))
+        })();
+        let (reached_ns, next_ns, received, arrivals) = answer.ok_or_else(broken)?;
+        if reached_ns < self.reached_ns
+            || reached_ns > until_ns
+            || received.iter().any(|one| one.1 >= self.count)
+        {
+            bail!("ns-3: found {reached_ns} ns reached, expected {} to {until_ns}", self.reached_ns);
+        }
+        (self.reached_ns, self.next_ns) = (reached_ns, next_ns);
+        for (at_ns, flow, bytes) in arrivals {
+            if let Some(flow) = self.flows.get_mut(flow) {
+                flow.count(Nanos(at_ns).instant(), bytes);
+            }
+        }
+        Ok(received)
+    }
+
+    fn reach(&self, from: usize, to: usize) -> usize {
+        let place = |i: usize| self.places.get(i).copied().unwrap_or_default().truncate();
+        ((place(from).distance(place(to)) / REACH_M + 0.5) as usize).min(REACHES - 1)
+    }
+
+    /// Forgets what is under way no more.
+    fn forget(&mut self) {
+        let since_ns = self.reached_ns.saturating_sub(UNDER_WAY_NS);
+        while let Some(first) = self.under_way.first_entry() {
+            if first.get().sent_at_ns >= since_ns {
+                break;
+            }
+            first.remove();
+        }
+    }
+}
+
+impl Drop for Ns3 {
+    fn drop(&mut self) {
+        // Nothing of it is worth waiting for.
+        self.kill();
+    }
+}
+
+fn arguments(config: &Config, seed: u64, count: usize) -> Vec<String> {
+    let mut arguments = vec![
+        format!("--nodes={count}"),
+        // ns-3 takes a run of its one seed, 1 to 2³² − 1.
+        format!("--seed={}", 1 + seed % u64::from(u32::MAX - 1)),
+        format!("--routing={}", config.routing.name()),
+        format!("--rate={}", config.rate_mbit_s),
+        format!("--power-dbm={}", config.power_dbm),
+        format!("--noise-figure-db={}", config.noise_figure_db),
+    ];
+    match config.reach {
+        Reach::LogDistance { exponent, first_metre_db } => {
+            arguments.push(format!("--exponent={exponent}"));
+            arguments.push(format!("--first-metre-db={first_metre_db}"));
+        }
+        Reach::Range { range_m } => arguments.push(format!("--range-m={range_m}")),
+    }
+    if !config.flows.is_empty() {
+        let flows = config.flows.iter().map(|flow| {
+            let (begin_s, end_s) = flow.seconds;
+            format!("{}:{}:{}:{}:{begin_s}:{end_s}", flow.from, flow.to, flow.kbit_s, flow.payload_bytes)
+        });
+        arguments.push(format!("--flows={}", flows.collect::<Vec<_>>().join(",")));
+    }
+    arguments
+}
+
+impl Medium for Ns3 {
+    fn disturb(&mut self, fault: Fault) {
+        self.disturbances.begin(fault);
+    }
+
+    fn moved(&mut self, _: Instant, positions: &[DVec3]) {
+        if self.places != positions {
+            self.places.clear();
+            self.places.extend_from_slice(positions);
+            self.has_moved = true;
+        }
+    }
+
+    fn transmit(
+        &mut self,
+        now: Instant,
+        from: usize,
+        bytes: Arc<[u8]>,
+        positions: &[DVec3],
+        _: &mut Vec<Reception>,
+    ) {
+        assert_eq!(positions.len(), self.count, "one position per radio");
+        self.moved(now, positions);
+        let (id, at_ns) = (self.serial, Nanos::of(now).0.max(self.reached_ns));
+        self.serial = self.serial.wrapping_add(1);
+        self.counters.sent += 1;
+        self.counters.lost += self.count as u64 - 1;
+        for to in (0..self.count).filter(|to| *to != from) {
+            let losses = &mut self.by_distance[self.reach(from, to)];
+            losses.sent += 1;
+            losses.lost += 1;
+        }
+        let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+        self.queued.push(Queued { at_ns, from, id, bytes: length });
+        self.under_way.insert(id, UnderWay { from, sent_at_ns: at_ns, bytes });
+    }
+
+    fn advance(&mut self, until: Instant, out: &mut Vec<Reception>) -> Result<(), String> {
+        let until_ns = Nanos::of(until).0;
+        if until_ns <= self.reached_ns {
+            return Ok(());
+        }
+        let received = self.ask(until_ns).map_err(|error| format!("{error:#}"))?;
+        for (at_ns, to, id) in received {
+            let Some(UnderWay { from, sent_at_ns, bytes }) = self.under_way.get(&id) else { continue };
+            let (from, bytes) = (*from, Arc::clone(bytes));
+            let (sent_at, at) = (Nanos(*sent_at_ns).instant(), Nanos(at_ns).instant());
+            if self.disturbances.lose(sent_at, from, to) {
+                continue;
+            }
+            self.counters.lost -= 1;
+            self.counters.delivered += 1;
+            let reach = self.reach(from, to);
+            let losses = &mut self.by_distance[reach];
+            losses.lost = losses.lost.saturating_sub(1);
+            let (late, again) = self.disturbances.delay(sent_at, from, to);
+            let again = again.map(|by| at + late + by);
+            out.extend([Some(at + late), again].into_iter().flatten().map(|at| Reception {
+                at,
+                from,
+                to: vec![to],
+                bytes: Arc::clone(&bytes),
+            }));
+        }
+        self.forget();
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> Instant {
+        let queued_ns = self.queued.first().map_or(u64::MAX, |first| first.at_ns);
+        Nanos(self.next_ns.min(queued_ns)).instant()
+    }
+
+    fn looks_ahead(&self) -> bool {
+        true
+    }
+
+    fn flows(&self) -> &[FlowFigures] {
+        &self.flows
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn losses_by_distance(&self) -> &[Losses; REACHES] {
+        &self.by_distance
+    }
+}
+
+/// What is left of an answer.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, left) = self.0.split_first_chunk::<N>()?;
+        self.0 = left;
+        Some(*taken)
+    }
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+}

@@ -1,0 +1,197 @@
+//! ns-3 as the medium: with our program where it is built (`cargo xtask ns3 program`), and with programs that only pretend.
+#![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration as Wall;
+
+use wingbeat_cosim::ns3::{Config, Flow, Ns3, Reach, Routing, find};
+use wingbeat_geo::{DVec3, Instant};
+use wingbeat_sim::faults::Fault;
+use wingbeat_sim::medium::timing::{DIFS_NS, airtime};
+use wingbeat_sim::medium::{Medium as _, Reception};
+
+const SILENCE: Wall = Wall::from_secs(60);
+
+/// Our program, or why there is none.
+fn program() -> Option<PathBuf> {
+    find().map_err(|why| println!("skipped: {why:#}")).ok()
+}
+
+fn started(config: &Config, seed: u64, count: usize) -> Option<Ns3> {
+    Some(Ns3::start(&program()?, config, seed, count, SILENCE).expect("it starts"))
+}
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+/// All that arrives until then, as a world asks for it.
+fn until(medium: &mut Ns3, end: Instant) -> Vec<Reception> {
+    let mut all = Vec::new();
+    while medium.poll_timeout() <= end {
+        let before = all.len();
+        medium.advance(end, &mut all).expect("ns-3 goes on");
+        if all.len() == before {
+            break;
+        }
+    }
+    all
+}
+
+fn line(metres: &[f64]) -> Vec<DVec3> {
+    metres.iter().map(|&x| DVec3::new(x, 0.0, 20.0)).collect()
+}
+
+/// From the hand-over to an idle medium until the last bit has come over up to 300 m, rounded up to a microsecond.
+fn idle_us(bytes: usize) -> u64 {
+    DIFS_NS / 1_000 + airtime(bytes).as_micros() as u64 + 1
+}
+
+fn pairs(received: &[Reception]) -> Vec<(usize, usize, u64)> {
+    received.iter().map(|one| (one.from, one.to[0], one.at.as_micros())).collect()
+}
+
+#[test]
+fn a_broadcast_arrives_in_range_after_its_time_on_the_air() {
+    let config = Config { reach: Reach::Range { range_m: 200.0 }, ..Config::default() };
+    let Some(mut medium) = started(&config, 1, 4) else { return };
+    let places = line(&[0.0, 100.0, 199.0, 300.0]);
+    let bytes: Arc<[u8]> = Arc::from([7; 705].as_slice());
+    medium.transmit(ms(1000), 0, Arc::clone(&bytes), &places, &mut Vec::new());
+    let received = until(&mut medium, ms(1100));
+    let at_us = 1_000_000 + idle_us(705);
+    assert_eq!(pairs(&received), [(0, 1, at_us), (0, 2, at_us)]);
+    assert!(received.iter().all(|one| one.bytes == bytes));
+    assert_eq!((medium.counters().sent, medium.counters().delivered, medium.counters().lost), (1, 2, 1));
+    // It has nothing to do, and is not asked.
+    assert_eq!(medium.poll_timeout(), Instant::NEVER);
+    // They moved: the last one is in range alone.
+    let places = line(&[0.0, 900.0, 800.0, 150.0]);
+    medium.transmit(ms(2000), 3, bytes, &places, &mut Vec::new());
+    assert_eq!(pairs(&until(&mut medium, ms(2100))), [(3, 0, 2_000_000 + idle_us(705))]);
+}
+
+#[test]
+fn it_stops_at_the_first_arrival_and_goes_on_from_there() {
+    let Some(mut medium) = started(&Config::default(), 1, 3) else { return };
+    let places = line(&[0.0, 10.0, 20.0]);
+    let bytes: Arc<[u8]> = Arc::from([1; 100].as_slice());
+    medium.transmit(ms(10), 0, Arc::clone(&bytes), &places, &mut Vec::new());
+    let mut out = Vec::new();
+    medium.advance(ms(1000), &mut out).expect("ns-3 goes on");
+    // Both receivers of the one frame, and not a second of simulated time.
+    let first_us = 10_000 + idle_us(100);
+    assert_eq!(pairs(&out), [(0, 1, first_us), (0, 2, first_us)]);
+    // What one of them sends then is on the air well before the second is over, its backoff of at most 15 slots included.
+    medium.transmit(out[0].at, 1, bytes, &places, &mut Vec::new());
+    let answers = until(&mut medium, ms(1000));
+    assert_eq!(answers.len(), 2);
+    let waited_us = answers[0].at.as_micros() - first_us - idle_us(100);
+    assert!((0..=15 * 9 + 2).contains(&waited_us), "{waited_us} us");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_arrivals_and_another_seed_others() {
+    let flown = |seed| {
+        let mut medium = started(&Config::default(), seed, 12)?;
+        let places = line(&(0..12).map(|i| f64::from(i) * 20.0).collect::<Vec<_>>());
+        let mut all = Vec::new();
+        for round in 0..20 {
+            for from in 0..12 {
+                // Twice as much as the air carries for a moment: they wait for each other, and some collide.
+                let at = Instant::from_micros(round * 50_000 + from as u64 * 250);
+                all.extend(pairs(&until(&mut medium, at)));
+                medium.transmit(at, from, Arc::from([0; 300].as_slice()), &places, &mut Vec::new());
+            }
+            all.extend(pairs(&until(&mut medium, ms(round * 50 + 50))));
+        }
+        Some(all)
+    };
+    let Some(first) = flown(1) else { return };
+    assert_eq!(Some(&first), flown(1).as_ref());
+    assert_ne!(Some(&first), flown(2).as_ref());
+    // Collisions cost some, and most arrive.
+    assert!((1000..20 * 12 * 11).contains(&first.len()), "{}", first.len());
+}
+
+#[test]
+fn routing_brings_a_flow_over_two_hops_and_none_does_not() {
+    for (routing, arrives) in
+        [(Routing::None, false), (Routing::Aodv, true), (Routing::Olsr, true), (Routing::Dsdv, true)]
+    {
+        let flow = Flow { from: 0, to: 2, kbit_s: 100.0, payload_bytes: 500, seconds: (40.0, 50.0) };
+        let reach = Reach::Range { range_m: 120.0 };
+        let config = Config { routing, reach, flows: vec![flow], ..Config::default() };
+        let Some(mut medium) = started(&config, 1, 3) else { return };
+        medium.moved(Instant::ZERO, &line(&[0.0, 100.0, 200.0]));
+        assert!(until(&mut medium, ms(60_000)).is_empty());
+        let figures = &medium.flows()[0];
+        assert_eq!((figures.from, figures.to), (0, 2));
+        // 10 s of 100 kbit/s are 125 kB.
+        let bytes = figures.bytes();
+        assert_eq!((100_000..=125_000).contains(&bytes), arrives, "{routing:?}: {bytes}");
+        assert!(arrives || bytes == 0, "{routing:?}: {bytes}");
+    }
+}
+
+#[test]
+fn faults_of_the_plan_disturb_it_too() {
+    let Some(mut medium) = started(&Config::default(), 1, 3) else { return };
+    let places = line(&[0.0, 10.0, 20.0]);
+    medium.disturb(Fault::Partition { group: 0b100, until: ms(500) });
+    for at in [100, 600] {
+        medium.transmit(ms(at), 0, Arc::from([0; 50].as_slice()), &places, &mut Vec::new());
+    }
+    let to: Vec<usize> = until(&mut medium, ms(1000)).iter().map(|one| one.to[0]).collect();
+    assert_eq!(to, [1, 1, 2]);
+    assert_eq!((medium.counters().delivered, medium.counters().lost), (3, 1));
+}
+
+#[test]
+fn one_that_dies_in_the_middle_is_one_message() {
+    let Some(mut medium) = started(&Config::default(), 1, 2) else { return };
+    let places = line(&[0.0, 10.0]);
+    medium.transmit(ms(10), 0, Arc::from([0; 50].as_slice()), &places, &mut Vec::new());
+    medium.kill();
+    let error = medium.advance(ms(20), &mut Vec::new()).expect_err("it is dead");
+    assert_eq!(error, "ns-3 ended: signal: 9 (SIGKILL)");
+}
+
+/// A shell script instead of the program.
+fn pretender(script: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wingbeat-ns3");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a script");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    (folder, path)
+}
+
+#[test]
+fn what_is_no_such_program_is_named() {
+    for (script, expected) in [
+        ("echo no route >&2; exit 3", "ns-3 ended: exit status: 3, it printed: no route"),
+        ("printf 'WBN3\\002\\000'; cat", "expected wingbeat-ns3 with protocol 1: build it again"),
+        ("printf 'hello world'; cat", "found a greeting of [104, 101,"),
+        ("sleep 5", "ns-3 fell silent: found no answer"),
+    ] {
+        let (_folder, path) = pretender(script);
+        let error =
+            Ns3::start(&path, &Config::default(), 1, 2, Wall::from_secs(1)).err().expect("it is refused");
+        let error = format!("{error:#}");
+        assert!(error.contains(expected), "{script}: {error}");
+    }
+    let missing = PathBuf::from("/nonexistent/wingbeat-ns3");
+    let error = Ns3::start(&missing, &Config::default(), 1, 2, SILENCE).err().expect("it is refused");
+    assert!(format!("{error:#}").starts_with("/nonexistent/wingbeat-ns3: it does not start"), "{error:#}");
+}
+
+#[test]
+fn an_answer_that_is_none_is_one_message() {
+    // A greeting, then a frame of 3 bytes.
+    let (_folder, path) = pretender("printf 'WBN3\\001\\000\\003\\000\\000\\000abc'; cat >/dev/null");
+    let mut medium = Ns3::start(&path, &Config::default(), 1, 2, SILENCE).expect("its greeting is right");
+    let error = medium.advance(ms(20), &mut Vec::new()).expect_err("that is no answer");
+    assert_eq!(error, "ns-3: found an answer of 3 bytes that is none");
+}
