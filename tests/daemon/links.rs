@@ -15,6 +15,7 @@ use client::ask;
 use config::{config, tcp};
 use tokio::{sync::watch, time::sleep};
 use wingbeat_api::{ApiError, FleetLinks, LinkTestReport, LinkTestRequest, LinkTestRole, Links, paths};
+use wingbeat_ground::remote::Remote;
 use wingbeat_ground::{ConsoleConfig, Ground, Reach, run_link_test};
 use wingbeat_hub::Hub;
 use wingbeat_linktest::{Fit, Record, Report};
@@ -170,7 +171,7 @@ async fn six_daemons_recover_the_model_that_the_channel_was_given() {
 
     // On demand, from the first to all others, as the command line does it.
     let mut seen = 0;
-    let reach = Reach::Ground(ground.address().to_string());
+    let reach = Reach::Ground(Remote::new(&ground.address().to_string(), None).expect("an address"));
     let files = run_link_test(reach, request(&[1, 2, 3, 4, 5]), |_| seen += 1).await.unwrap();
     let records = records(&files);
     assert!(seen > 0 && records.len() == 5);
@@ -276,7 +277,7 @@ async fn what_cannot_be_tested_is_refused_with_one_message() {
         assert!(code == expected && error.message.contains(words), "{method} {path}: {code} {answer}");
     }
     // Nothing listens there.
-    let nowhere = Reach::Ground("127.0.0.1:1".into());
+    let nowhere = Reach::Ground(Remote::new("127.0.0.1:1", None).expect("an address"));
     let message = run_link_test(nowhere, request(&[1]), |_| {}).await.unwrap_err().to_string();
     assert!(message.contains("127.0.0.1:1: connection refused"), "{message}");
     // One of two refuses: neither runs.

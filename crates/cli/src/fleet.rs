@@ -1,4 +1,4 @@
-//! `wingbeat fleet`: the keys of a fleet, whose authority is a folder of the operator's computer.
+//! `wingbeat fleet`: the keys of a fleet, whose authority is a folder of the operator's computer; its other commands are a console's.
 
 use std::{
     io::{IsTerminal as _, Write as _},
@@ -16,9 +16,11 @@ use wingbeat_keys::{
 };
 use wingbeat_wire::{Role, VehicleId};
 
-/// What is done with the keys.
+/// What is done with the fleet through its ground service, or with its keys.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    #[command(flatten)]
+    Operate(crate::console::Command),
     /// Make the authority of a new fleet, and its bundle without members.
     Init {
         /// The folder; it should be on an encrypted disk that is not the aircraft's.
@@ -109,6 +111,7 @@ pub(crate) enum Command {
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
+        Command::Operate(command) => return crate::console::run(command),
         Command::Init { folder, days } => {
             let bundle = enrolment::init(folder, Timestamp::now(), *days)?;
             println!(

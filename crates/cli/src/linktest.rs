@@ -11,6 +11,8 @@ use wingbeat_ground::{Reach, run_link_test};
 use wingbeat_linktest::{Fit, Record, Report};
 use wingbeat_sim::channel::Model;
 
+use crate::console::Credentials;
+
 /// A test's file is at most so long: 60 000 rows of 160 bytes, and half as much again.
 const FILE_LEN_MAX: u64 = 16 * 1024 * 1024;
 
@@ -79,6 +81,8 @@ pub(crate) struct RunArguments {
     /// The ground service, which knows the aircraft and holds their leases.
     #[arg(long, value_name = "HOST:PORT", required_unless_present = "aircraft")]
     ground: Option<String>,
+    #[command(flatten)]
+    credentials: Credentials,
     /// The API of an aircraft of the test, where no ground service runs; once for each of them. Aircraft with keys need one.
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "ground")]
     aircraft: Vec<String>,
@@ -134,11 +138,8 @@ fn report(file: &Path, with_bursts: bool) -> Result<()> {
 }
 
 fn fly(arguments: &RunArguments) -> Result<()> {
-    let RunArguments { ground, aircraft, sender, receiver, rate, size, seconds, unicast, out } = arguments;
-    let reach = match ground {
-        Some(ground) => Reach::Ground(ground.clone()),
-        None => Reach::Aircraft(aircraft.clone()),
-    };
+    let RunArguments { ground, credentials, aircraft, sender, receiver, rate, size, seconds, unicast, out } =
+        arguments;
     // Before anything is sent: a test whose file cannot be written need not be flown.
     let files: Vec<PathBuf> = receiver.iter().map(|id| file_of(out, id, receiver.len())).collect();
     for file in &files {
@@ -154,7 +155,15 @@ fn fly(arguments: &RunArguments) -> Result<()> {
         unicast: *unicast,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let recorded = runtime.block_on(run_link_test(reach, test, progress));
+    let recorded: Result<_> = runtime.block_on(async {
+        let Some(ground) = ground else {
+            return Ok(run_link_test(Reach::Aircraft(aircraft.clone()), test, progress).await?);
+        };
+        let session = credentials.open(ground).await?;
+        let recorded = run_link_test(Reach::Ground(session.remote.clone()), test, progress).await;
+        session.close().await;
+        Ok(recorded?)
+    });
     if recorded.is_err() {
         // Nothing was recorded: an empty file is none of a test.
         files.iter().for_each(|file| drop(std::fs::remove_file(file)));

@@ -7,6 +7,7 @@
 
 mod bench;
 mod campaign;
+mod console;
 mod doctor;
 mod drills;
 mod fleet;
@@ -42,7 +43,7 @@ enum Command {
     /// On the aircraft: name what is wrong with its computer, line, flight controller and radio, and the cure.
     /// Exit code 0 all well, 1 a warning, 2 a fault.
     Doctor(doctor::Arguments),
-    /// Make and renew the keys of a fleet.
+    /// Command a fleet through its ground service, and make and renew the keys of a fleet.
     #[command(subcommand)]
     Fleet(fleet::Command),
     /// What tests of the link between two aircraft come to, and a channel table from many.

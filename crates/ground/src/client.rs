@@ -18,10 +18,6 @@ pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 /// For a mission: the aircraft answers once it has taken it.
 const MISSION_LIMIT: Duration = Duration::from_secs(10);
-/// For the file of a link test: 60 parts of each aircraft's rows at the longest.
-const TEXT_LIMIT: Duration = Duration::from_secs(60);
-/// 60 000 rows of 160 bytes, and half as much again.
-const MAX_TEXT_BYTES: usize = 16 << 20;
 /// More than any answer of an aircraft needs.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
@@ -180,18 +176,6 @@ pub(crate) async fn ask<T: Serialize>(
     Ok((response.status(), body))
 }
 
-/// The text of a file that a ground service makes: it may be long, and takes a while.
-pub(crate) async fn text(client: &Client, address: &str, path: &str) -> Result<String, String> {
-    let request = client.get(format!("{address}{path}")).timeout(TEXT_LIMIT);
-    let mut response = request.send().await.map_err(|error| reason(&error))?;
-    let status = response.status();
-    let body = body_up_to(&mut response, MAX_TEXT_BYTES).await?;
-    if !status.is_success() {
-        return Err(format!("{path} answers {}", refusal(status, &body)));
-    }
-    String::from_utf8(body).map_err(|_| format!("{path} is no text"))
-}
-
 pub(crate) async fn get<T: DeserializeOwned>(
     client: &Client,
     address: &str,
@@ -223,7 +207,7 @@ pub(crate) async fn body(response: &mut Response) -> Result<Vec<u8>, String> {
     body_up_to(response, MAX_ANSWER_BYTES).await
 }
 
-async fn body_up_to(response: &mut Response, most: usize) -> Result<Vec<u8>, String> {
+pub(crate) async fn body_up_to(response: &mut Response, most: usize) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| reason(&error))? {
         if body.len() + chunk.len() > most {

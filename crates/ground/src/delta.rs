@@ -32,6 +32,29 @@ pub(crate) fn change(old: &Value, new: &Value) -> Option<Value> {
     (!members.is_empty()).then_some(Value::Object(members))
 }
 
+/// The new value, of the old one and a change; as the page does it (`web/src/fleet/change.ts`). A place that a list does not have stays
+/// away.
+pub(crate) fn apply(old: Value, change: Value) -> Value {
+    match (old, change) {
+        (Value::Object(mut old), Value::Object(change)) => {
+            for (name, value) in change {
+                let before = old.remove(&name).unwrap_or(Value::Null);
+                old.insert(name, apply(before, value));
+            }
+            Value::Object(old)
+        }
+        (Value::Array(mut old), Value::Object(change)) => {
+            for (index, value) in change {
+                if let Some(place) = index.parse::<usize>().ok().and_then(|index| old.get_mut(index)) {
+                    *place = apply(place.take(), value);
+                }
+            }
+            Value::Array(old)
+        }
+        (_, change) => change,
+    }
+}
+
 /// Rounds a number to what its unit, the last part of its name, is shown by: places to 1e-7 degrees, everything else to
 /// hundredths. Numbers of another name stay as they are.
 pub(crate) fn round(value: &mut Value) {
@@ -71,27 +94,6 @@ fn shortened(number: &Value, digits: i32) -> Value {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    /// As the page does it (`web/src/fleet/change.ts`).
-    fn apply(old: Value, change: Value) -> Value {
-        match (old, change) {
-            (Value::Object(mut old), Value::Object(change)) => {
-                for (name, value) in change {
-                    let before = old.remove(&name).unwrap_or(Value::Null);
-                    old.insert(name, apply(before, value));
-                }
-                Value::Object(old)
-            }
-            (Value::Array(mut old), Value::Object(change)) => {
-                for (index, value) in change {
-                    let place = &mut old[index.parse::<usize>().expect("an index")];
-                    *place = apply(place.take(), value);
-                }
-                Value::Array(old)
-            }
-            (_, change) => change,
-        }
-    }
 
     #[test]
     fn a_change_makes_the_new_value_of_the_old_one() {

@@ -34,6 +34,7 @@ mod plan_file;
 mod planning;
 mod push;
 mod refused;
+pub mod remote;
 mod service;
 
 use std::io;

@@ -21,6 +21,7 @@ use wingbeat_linktest::{Flight, Record, Test};
 use crate::base_address;
 use crate::client::{self, Method};
 use crate::refused::Refused;
+use crate::remote::{Fault, Remote};
 
 /// The matrix is asked for no more often,
 const REFRESH_LEAST: Duration = Duration::from_secs(2);
@@ -303,8 +304,8 @@ fn flight(f: &LinkTestFlight) -> Flight {
 /// How a program reaches the aircraft of a test.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// Through a ground service, `HOST:PORT`, which holds their leases.
-    Ground(String),
+    /// Through a ground service, which holds their leases.
+    Ground(Remote),
     /// Directly, by the addresses of their APIs.
     Aircraft(Vec<String>),
 }
@@ -319,10 +320,8 @@ pub async fn run_link_test(
     request: LinkTestRequest,
     mut watch: impl FnMut(&FleetLinkTest),
 ) -> Result<Vec<(String, String)>, Refused> {
-    let client =
-        client::new(None).map_err(|error| Refused::unavailable(format!("no HTTP client: {error}")))?;
     let receivers = request.receivers.clone();
-    let access = Access::begin(client, reach, request).await?;
+    let access = Access::begin(reach, request).await?;
     let begun = Instant::now();
     let test = loop {
         let now = access.report().await?;
@@ -352,37 +351,29 @@ pub async fn run_link_test(
 }
 
 enum Access {
-    Ground(Client, String),
+    Ground(Remote),
     Aircraft(LinkTest),
 }
 
 impl Access {
-    async fn begin(client: Client, reach: Reach, request: LinkTestRequest) -> Result<Self, Refused> {
-        let base = |what: &str, found: &str| {
+    async fn begin(reach: Reach, request: LinkTestRequest) -> Result<Self, Refused> {
+        let base = |found: &str| {
             base_address(found, "http").map_err(|why| {
                 let expected = "HOST:PORT or http://HOST:PORT";
-                Refused::bad_request(format!("{what} address {found:?}: {why}; expected {expected}"))
+                Refused::bad_request(format!("aircraft address {found:?}: {why}; expected {expected}"))
             })
         };
         match reach {
-            Reach::Ground(address) => {
-                let address = base("ground", &address)?;
-                let begun = client::ask(
-                    &client,
-                    Method::POST,
-                    &address,
-                    paths::FLEET_LINK_TEST,
-                    Some(&request),
-                    None,
-                )
-                .await;
-                answer(&address, begun)?;
-                Ok(Self::Ground(client, address))
+            Reach::Ground(service) => {
+                service.ask(Method::POST, paths::FLEET_LINK_TEST, Some(&request)).await.map_err(passed_on)?;
+                Ok(Self::Ground(service))
             }
             Reach::Aircraft(addresses) => {
+                let client = client::new(None)
+                    .map_err(|error| Refused::unavailable(format!("no HTTP client: {error}")))?;
                 let mut parties = vec![];
                 for address in addresses {
-                    let address = base("aircraft", &address)?;
+                    let address = base(&address)?;
                     let identity = client::identity(&client, None, &address).await;
                     let id = identity.map_err(|why| Refused::unavailable(format!("{address}: {why}")))?.id;
                     parties.push(Party { id, address, token: None });
@@ -406,31 +397,29 @@ impl Access {
 
     async fn report(&self) -> Result<FleetLinkTest, Refused> {
         match self {
-            Self::Ground(client, address) => client::get(client, address, paths::FLEET_LINK_TEST)
-                .await
-                .map_err(|why| Refused::unavailable(format!("{address}: {why}"))),
+            Self::Ground(service) => service.get(paths::FLEET_LINK_TEST).await.map_err(passed_on),
             Self::Aircraft(test) => Ok(test.report().await),
         }
     }
 
     async fn file(&self, receiver: &str) -> Result<String, Refused> {
         match self {
-            Self::Ground(client, address) => {
+            Self::Ground(service) => {
                 let path = format!("{}?receiver={receiver}", paths::FLEET_LINK_TEST_FILE);
-                let file = client::text(client, address, &path).await;
-                file.map_err(|why| Refused::unavailable(format!("{address}: {why}")))
+                let file = service.ask(Method::GET, &path, None::<&()>).await.map_err(passed_on)?;
+                Ok(file.text())
             }
             Self::Aircraft(test) => Ok(test.record(receiver).await?.to_csv()),
         }
     }
 }
 
-fn answer(address: &str, answer: Result<(reqwest::StatusCode, Vec<u8>), String>) -> Result<Vec<u8>, Refused> {
-    let (status, body) = answer.map_err(|why| Refused::unavailable(format!("{address}: {why}")))?;
-    if status.is_success() {
-        return Ok(body);
+/// A ground service's refusal, as it is.
+fn passed_on(fault: Fault) -> Refused {
+    match fault {
+        Fault::Refused { status, message, .. } => Refused::answered(status, message),
+        Fault::Input(why) | Fault::NotReached(why) | Fault::Unanswered(why) => Refused::unavailable(why),
     }
-    Err(Refused::answered(status.as_u16(), client::sentence(status, &body)))
 }
 
 #[cfg(test)]

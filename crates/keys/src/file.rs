@@ -171,6 +171,19 @@ fn create(path: &Path, mode: u32) -> io::Result<fs::File> {
     Ok(file)
 }
 
+/// Writes a text that its owner alone may read, whole or not at all; what is there is replaced.
+///
+/// # Errors
+/// The system's.
+pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let new = new_name(path);
+    let mut file = create(&new, 0o600)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    sync_folder(path)
+}
+
 /// Puts the names in the folder of `path` on the disk.
 ///
 /// # Errors

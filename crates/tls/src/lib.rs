@@ -141,6 +141,31 @@ pub fn plain_client() -> Result<ClientConfig, Error> {
     Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
+/// For a program that reaches a page by TLS: the certificate that is shown must be signed by an authority of the PEM file.
+///
+/// # Errors
+/// A file that cannot be read or holds no authority.
+pub fn page_client(authority: &Path) -> Result<ClientConfig, NoCertificate> {
+    let refused = |found: String| NoCertificate::File {
+        path: authority.into(),
+        found,
+        expected: "the certificate of an authority in PEM (pages.crt of wingbeat fleet init)",
+    };
+    let found = CertificateDer::pem_file_iter(authority)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| refused(error.to_string()))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in found {
+        roots.add(certificate).map_err(|error| refused(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(refused("no certificate".to_owned()));
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_protocol_versions(&[&TLS13])?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
 /// Accepts connections: of the fleet, by the keys of its roster, or of browsers, which know this end by its certificate.
 #[derive(Clone)]
 pub struct Acceptor {

@@ -1,0 +1,296 @@
+//! Missions: what aircraft hold, files that are read, previewed, sent and written.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use tokio::task::JoinSet;
+use wingbeat_api::{
+    FleetMissionUpload, FleetPicture, MissionExport, MissionExportFile, MissionFile, MissionFileContent,
+    MissionFormat, MissionSummary, PlanDraft, PlanFile, PlanPreview, PlanProtocol, paths,
+};
+use wingbeat_ground::remote::{Fault, Method, Remote};
+
+use super::orders::Targets;
+use super::service::Service;
+use super::{Code, show};
+
+/// A larger file is refused before it travels, as on the page.
+const FILE_LEN_MAX: u64 = 2 * 1024 * 1024;
+
+/// What is done with missions.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// List the missions that aircraft hold.
+    List {
+        #[command(flatten)]
+        service: Service,
+    },
+    /// Read a mission file (QGC WPL 110, QGroundControl plan, KML) and list what of it is not flown. Nothing is sent to aircraft.
+    Read {
+        #[command(flatten)]
+        file: File,
+        #[command(flatten)]
+        service: Service,
+    },
+    /// Where missions lie against the aircraft as they are now, and what they take. Exit code 1 where they must not be sent.
+    Preview {
+        #[command(flatten)]
+        sending: Sending,
+    },
+    /// Send missions: one to each of the aircraft, or a file of as many missions as there are aircraft. In a swarm the leader takes it.
+    /// They are previewed first; exit code 1 where an aircraft did not take its own.
+    Send {
+        #[command(flatten)]
+        sending: Sending,
+        /// Send although the preview says that they must not be sent.
+        #[arg(long)]
+        anyway: bool,
+    },
+    /// Write missions as a file of another format.
+    Export {
+        #[command(flatten)]
+        file: File,
+        /// waypoints (QGC WPL 110), plan (QGroundControl) or kml.
+        #[arg(long, value_parser = format)]
+        format: MissionFormat,
+        /// The file that is written.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        service: Service,
+    },
+    /// Write missions as a plan that `wingbeat bench run` flies.
+    Plan(Plan),
+}
+
+/// A mission file.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct File {
+    /// The mission file.
+    file: PathBuf,
+    /// The protocol that would fly it (mission, sweep, mbcap, mbcap-e, muscop): what it does not fly is noted.
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
+    /// Only this mission of the file, from 1.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
+    only: Option<u16>,
+}
+
+/// Missions, and who takes them.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Sending {
+    #[command(flatten)]
+    file: File,
+    #[command(flatten)]
+    targets: Targets,
+    /// How long a full battery flies, seconds; without it energy is not estimated.
+    #[arg(long, value_name = "SECONDS")]
+    endurance: Option<f64>,
+    #[command(flatten)]
+    pub(crate) service: Service,
+}
+
+/// What a plan states besides its missions.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    file: File,
+    /// muscop, mbcap, mbcap-e or mission (each for itself).
+    #[arg(long = "as", value_name = "PROTOCOL", value_parser = protocol)]
+    flown: PlanProtocol,
+    /// How many aircraft fly in the swarm.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=128))]
+    aircraft: u8,
+    /// The formation's name (`wingbeat formation` lists them).
+    #[arg(long, default_value = "linear")]
+    formation: String,
+    /// Distance between slots, metres.
+    #[arg(long, default_value_t = 50.0)]
+    distance_m: f64,
+    /// Speed along the legs, metres per second.
+    #[arg(long, default_value_t = 10.0)]
+    speed_m_s: f64,
+    /// The file that is written.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    pub(crate) service: Service,
+}
+
+fn format(text: &str) -> Result<MissionFormat, String> {
+    serde_json::from_value(json!(text))
+        .map_err(|_| format!("found {text:?}, expected waypoints, plan or kml"))
+}
+
+fn protocol(text: &str) -> Result<PlanProtocol, String> {
+    serde_json::from_value(json!(text))
+        .map_err(|_| format!("found {text:?}, expected muscop, mbcap, mbcap-e or mission"))
+}
+
+impl Command {
+    pub(crate) fn service(&self) -> &Service {
+        match self {
+            Self::List { service } | Self::Read { service, .. } | Self::Export { service, .. } => service,
+            Self::Preview { sending } | Self::Send { sending, .. } => &sending.service,
+            Self::Plan(plan) => &plan.service,
+        }
+    }
+}
+
+pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
+    match command {
+        Command::List { service } => {
+            let picture: FleetPicture = remote.get(paths::FLEET).await?;
+            if service.json {
+                show::answer(true, &picture.missions, |_| String::new())?;
+            } else {
+                show::print(&show::missions(&picture))?;
+            }
+        }
+        Command::Read { file, service } => {
+            let content = read(remote, file).await?;
+            show::answer(service.json, &content, listed)?;
+        }
+        Command::Preview { sending } => {
+            let (_, preview) = previewed(remote, sending).await?;
+            show::answer(sending.service.json, &preview, show::preview)?;
+            if preview.problems.iter().any(|problem| problem.stops) {
+                return Ok(Code::NotAll);
+            }
+        }
+        Command::Send { sending, anyway } => return send(remote, sending, *anyway).await,
+        Command::Export { file, format, out, service } => {
+            let missions = read(remote, file).await?.missions.into_iter().map(|read| read.mission).collect();
+            let request = MissionExport { format: *format, missions, home: None };
+            let written = remote.ask(Method::POST, paths::MISSION_EXPORT, Some(&request)).await?.json()?;
+            write(out, &written, service.json)?;
+        }
+        Command::Plan(plan) => {
+            let missions =
+                read(remote, &plan.file).await?.missions.into_iter().map(|read| read.mission).collect();
+            let request = PlanFile {
+                protocol: plan.flown,
+                aircraft: plan.aircraft,
+                formation: plan.formation.clone(),
+                distance_m: plan.distance_m,
+                speed_m_s: plan.speed_m_s,
+                missions,
+                home: None,
+            };
+            let written = remote.ask(Method::POST, paths::PLAN_FILE, Some(&request)).await?.json()?;
+            write(&plan.out, &written, plan.service.json)?;
+        }
+    }
+    Ok(Code::Done)
+}
+
+async fn read(remote: &Remote, file: &File) -> Result<MissionFileContent> {
+    let path = &file.file;
+    let here = || format!("mission file {}", path.display());
+    let length = std::fs::metadata(path).with_context(here)?.len();
+    if length > FILE_LEN_MAX {
+        bail!("{}: found {length} bytes, expected at most {FILE_LEN_MAX}; nothing is sent", here());
+    }
+    let text = std::fs::read_to_string(path).with_context(here)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let request = MissionFile { name, text, protocol: file.protocol.clone() };
+    let mut content: MissionFileContent =
+        remote.ask(Method::POST, paths::MISSION_FILES, Some(&request)).await?.json()?;
+    if let Some(number) = file.only {
+        let found = content.missions.len();
+        let index = usize::from(number) - 1;
+        if index >= found {
+            bail!("--only: found {number}, expected 1 to {found}: {} has no more missions", path.display());
+        }
+        content.missions = vec![content.missions.swap_remove(index)];
+    }
+    Ok(content)
+}
+
+fn listed(content: &MissionFileContent) -> String {
+    let mut text = String::new();
+    for (number, read) in (1..).zip(&content.missions) {
+        let (name, waypoints) = (show::plain(&read.mission.name), read.mission.waypoints.len());
+        text.push_str(&format!("{number} {name}: {waypoints} waypoints\n"));
+        for note in &read.notes {
+            text.push_str(&format!("  {}\n", show::plain(note)));
+        }
+    }
+    text
+}
+
+/// Each aircraft with its mission.
+async fn previewed(remote: &Remote, sending: &Sending) -> Result<(PlanDraft, PlanPreview)> {
+    let content = read(remote, &sending.file).await?;
+    let picture: FleetPicture = remote.get(paths::FLEET).await?;
+    let vehicles = sending.targets.listed(&picture)?;
+    let found = content.missions.len();
+    if found != 1 && found != vehicles.len() {
+        bail!(
+            "{}: found {found} missions for {} aircraft, expected one, or as many as there are aircraft (--only takes one); \
+             nothing is sent",
+            sending.file.file.display(),
+            vehicles.len()
+        );
+    }
+    let missions = content.missions.iter().cycle().map(|read| read.mission.clone());
+    let missions = vehicles.into_iter().zip(missions);
+    let missions = missions.map(|(vehicle, mission)| FleetMissionUpload { vehicle, mission }).collect();
+    let draft = PlanDraft { missions, endurance_s: sending.endurance };
+    let preview = remote.ask(Method::POST, paths::PLAN_PREVIEW, Some(&draft)).await?.json()?;
+    Ok((draft, preview))
+}
+
+async fn send(remote: &Remote, sending: &Sending, anyway: bool) -> Result<Code> {
+    let (draft, preview) = previewed(remote, sending).await?;
+    let json = sending.service.json;
+    let stops: Vec<&str> =
+        preview.problems.iter().filter(|p| p.stops).map(|problem| problem.text.as_str()).collect();
+    if !stops.is_empty() && !anyway {
+        let stops = show::plain(&stops.join("; "));
+        bail!("{}: {stops}; nothing is sent (--anyway sends)", sending.file.file.display());
+    }
+    if !json {
+        show::print(&show::preview(&preview))?;
+    }
+    let mut all = JoinSet::new();
+    for (place, upload) in draft.missions.into_iter().enumerate() {
+        let remote = remote.clone();
+        all.spawn(async move {
+            let taken = remote.ask(Method::PUT, paths::FLEET_MISSION, Some(&upload)).await;
+            let taken: Result<MissionSummary, Fault> = taken.and_then(|answer| answer.json());
+            (place, upload.vehicle, taken)
+        });
+    }
+    let mut results = all.join_all().await;
+    results.sort_by_key(|(place, ..)| *place);
+    let is_taken = results.iter().all(|(.., taken)| taken.is_ok());
+    if json {
+        let rows = results.iter().map(|(_, vehicle, taken)| match taken {
+            Ok(mission) => json!({ "vehicle": vehicle, "taken": true, "mission": mission }),
+            Err(fault) => json!({ "vehicle": vehicle, "taken": false, "code": fault.code(), "message": fault.to_string() }),
+        });
+        show::print(&format!("{}\n", json!({ "results": rows.collect::<Vec<_>>(), "preview": preview })))?;
+    } else {
+        for (_, vehicle, taken) in &results {
+            let line = match taken {
+                Ok(mission) => format!("{vehicle}: holds {}, {} waypoints", mission.hash, mission.waypoints),
+                Err(fault) => format!("{vehicle}: not taken: {}", show::plain(&fault.to_string())),
+            };
+            show::print(&format!("{line}\n"))?;
+        }
+    }
+    Ok(if is_taken { Code::Done } else { Code::NotAll })
+}
+
+/// Puts a file that the service wrote where it was asked for.
+fn write(out: &Path, file: &MissionExportFile, json: bool) -> Result<()> {
+    std::fs::write(out, &file.text).with_context(|| format!("--out {}", out.display()))?;
+    let answer = json!({ "out": out, "notes": file.notes });
+    show::answer(json, &answer, |_| {
+        let notes: String = file.notes.iter().map(|note| format!("  {}\n", show::plain(note))).collect();
+        format!("{}: {} bytes\n{notes}", out.display(), file.text.len())
+    })
+}
