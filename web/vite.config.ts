@@ -7,7 +7,7 @@ const api = { '/api': 'http://127.0.0.1:8700' };
 
 export default defineConfig({
   plugins: [svelte(), svelteTesting()],
-  server: { proxy: api },
+  server: { proxy: api, fs: { allow: ['.', '../docs/openapi'] } },
   preview: { proxy: api },
   // MapLibre alone is above the default limit of 500 kB, and it is loaded from the same machine.
   build: { target: 'es2023', chunkSizeWarningLimit: 1500 },

@@ -12,6 +12,7 @@ pub mod error;
 pub mod fleet;
 pub mod links;
 pub mod measurements;
+pub mod metrics;
 pub mod mission;
 pub mod planning;
 
@@ -44,6 +45,16 @@ pub use wingbeat_wire::{Command, Phase, StateId, VehicleId};
 
 /// The paths of both services.
 pub mod paths {
+    /// Both: what they measure, in Prometheus' text format.
+    pub const METRICS: &str = "/metrics";
+    /// Both: the description of the API, OpenAPI 3.1.
+    pub const OPENAPI: &str = "/openapi.json";
+    /// Both: a page that shows it, and what it is made of.
+    pub const OPENAPI_PAGE: &str = "/openapi";
+    /// Both: the page's script.
+    pub const OPENAPI_SCRIPT: &str = "/openapi.js";
+    /// Both: the page's style.
+    pub const OPENAPI_STYLE: &str = "/openapi.css";
     /// Aircraft: its identity ([`Identity`](crate::Identity)).
     pub const IDENTITY: &str = "/api/v1/identity";
     /// Aircraft: the state now ([`AircraftStatus`](crate::AircraftStatus)).

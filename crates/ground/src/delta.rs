@@ -55,6 +55,28 @@ pub(crate) fn apply(old: Value, change: Value) -> Value {
     }
 }
 
+/// Puts back what a member was, where nothing but numbers in it has changed.
+pub(crate) fn keep_numbers(old: &Value, parent: &mut Value, member: &str) {
+    if let Some(new) = parent.get_mut(member).filter(|new| differ_in_numbers(old, new)) {
+        *new = old.clone();
+    }
+}
+
+/// Whether both are the same but for their numbers.
+fn differ_in_numbers(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Number(_), Value::Number(_)) => true,
+        (Value::Object(old), Value::Object(new)) => {
+            old.len() == new.len()
+                && old.iter().all(|(name, old)| new.get(name).is_some_and(|new| differ_in_numbers(old, new)))
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            old.len() == new.len() && old.iter().zip(new).all(|(old, new)| differ_in_numbers(old, new))
+        }
+        (old, new) => old == new,
+    }
+}
+
 /// Rounds a number to what its unit, the last part of its name, is shown by: places to 1e-7 degrees, everything else to
 /// hundredths. Numbers of another name stay as they are.
 pub(crate) fn round(value: &mut Value) {
@@ -123,6 +145,21 @@ mod tests {
         assert_eq!(change(&old, &new), Some(json!({"b": {"0": {"l": 7}}})));
         assert_eq!(change(&json!({"a": 1}), &json!({})), Some(json!({"a": null})));
         assert_eq!(change(&json!({"a": null}), &json!({})), None, "absent is null");
+    }
+
+    #[test]
+    fn what_differs_in_more_than_numbers_does_not_wait() {
+        let old = json!({"sent": 1, "down": null, "refused": [{"reason": "stale", "count": 1}]});
+        for (new, waits) in [
+            (json!({"sent": 2, "down": null, "refused": [{"reason": "stale", "count": 9}]}), true),
+            (json!({"sent": 2, "down": "no interface", "refused": [{"reason": "stale", "count": 1}]}), false),
+            (json!({"sent": 2, "down": null, "refused": []}), false),
+            (json!(null), false),
+        ] {
+            let mut status = json!({ "radio": new });
+            keep_numbers(&old, &mut status, "radio");
+            assert_eq!(status["radio"] == old, waits, "{status}");
+        }
     }
 
     #[test]

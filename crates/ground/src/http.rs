@@ -80,8 +80,16 @@ fn api() -> OpenApiRouter<Service> {
 
 /// The whole service as a router.
 pub(crate) fn router(service: Service) -> Router {
-    let (router, _) = api().split_for_parts();
+    let (router, document) = api().split_for_parts();
+    let router = match document.to_json() {
+        Ok(document) => router.merge(wingbeat_server::described(document)),
+        Err(error) => {
+            tracing::error!("the description of the API is not served: {error}");
+            router
+        }
+    };
     router
+        .route(paths::METRICS, axum::routing::get(metrics))
         .fallback(page::serve)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
@@ -124,6 +132,12 @@ impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> 
 ))]
 async fn fleet(State(service): State<Service>) -> Result<Json<FleetPicture>, Refused> {
     service.picture().await.map(Json)
+}
+
+/// What is measured, as Prometheus' text.
+async fn metrics(State(service): State<Service>) -> Result<Response, Refused> {
+    let text = crate::metrics::text(&service.picture().await?, &service.access().audit.after(u64::MAX));
+    Ok(([(header::CONTENT_TYPE, wingbeat_api::metrics::CONTENT_TYPE)], text).into_response())
 }
 
 /// One aircraft, by its id.

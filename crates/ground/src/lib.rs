@@ -27,6 +27,7 @@ mod http;
 mod lease;
 mod ledger;
 mod links;
+mod metrics;
 pub mod mission_file;
 mod owner;
 mod page;

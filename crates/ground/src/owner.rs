@@ -32,6 +32,8 @@ const TICK: Duration = Duration::from_millis(100);
 const PUSH_EVERY: Duration = Duration::from_millis(200);
 /// Without any change a console still receives a message this often, which shows that the service runs.
 const PULSE_EVERY: Duration = Duration::from_secs(1);
+/// Members of a status that no one reads five times a second: where nothing but numbers of theirs has changed, they wait for the pulse.
+const ONCE_A_SECOND: [&str; 5] = ["battery", "log", "radio", "time_ms", "wind"];
 /// Before a mission is asked for again while there is no answer.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// Before it is asked for at the next holder when one cannot give it.
@@ -336,8 +338,13 @@ impl Owner {
         }
         let mut aircraft = Vec::new();
         for changed in self.fleet.take_changed(now) {
-            let (address, new) = (changed.address.clone(), streamed(changed));
+            let (address, mut new) = (changed.address.clone(), streamed(changed));
             let old = self.sent.aircraft.get(&address).unwrap_or(&serde_json::Value::Null);
+            if !pulse {
+                for member in ONCE_A_SECOND {
+                    delta::keep_numbers(&old["status"][member], &mut new["status"], member);
+                }
+            }
             if let Some(change) = delta::change(old, &new) {
                 self.sent.aircraft.insert(address.clone(), new);
                 aircraft.push(AircraftChange { address, change });

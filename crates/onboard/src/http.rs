@@ -32,6 +32,7 @@ use tokio::{
 };
 use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
+use wingbeat_api::metrics::Metrics;
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Keys, LeaseGrant,
     LeaseRequest, LinkTestReport, LinkTestRequest, LinkTestRows, Links, LogLine, MissionSummary,
@@ -574,6 +575,14 @@ fn found<T>(answer: Option<T>) -> Result<Json<T>, Refusal> {
     answer.map(Json).ok_or_else(none)
 }
 
+/// The status as Prometheus' text.
+async fn metrics(State(front): State<Front>) -> Response {
+    let mut metrics = Metrics::default();
+    metrics.service("wingbeatd", &front.identity.version, &front.identity.name);
+    metrics.aircraft(&front.status.borrow().clone());
+    ([(header::CONTENT_TYPE, wingbeat_api::metrics::CONTENT_TYPE)], metrics.text()).into_response()
+}
+
 async fn not_found(uri: Uri) -> Refusal {
     let path: String = uri.path().chars().take(100).collect();
     Refusal::new(
@@ -660,8 +669,16 @@ async fn permit(State(front): State<Front>, request: axum::extract::Request, nex
 
 /// The service.
 pub(crate) fn router(front: Front) -> Router {
-    let (router, _) = open_router().split_for_parts();
+    let (router, document) = open_router().split_for_parts();
+    let router = match document.to_json() {
+        Ok(document) => router.merge(wingbeat_server::described(document)),
+        Err(error) => {
+            tracing::error!("the description of the API is not served: {error}");
+            router
+        }
+    };
     router
+        .route(paths::METRICS, axum::routing::get(metrics))
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))

@@ -470,6 +470,39 @@ fn the_document_has_every_path_and_every_type() {
     assert_eq!(document["info"]["license"]["name"], "MIT OR Apache-2.0");
 }
 
+#[path = "../../../tests/prometheus/parse.rs"]
+mod prometheus;
+
+#[tokio::test]
+async fn its_measurements_and_its_description_are_served() {
+    let bench = bench(1);
+    let mut flying = aircraft(StateId::Setup, 7).as_ref().clone();
+    flying.radio.sent = 12;
+    flying.measurements.gnss = Some(serde_json::from_str(r#"{"fix_type":3,"satellites":11}"#).unwrap());
+    bench.status.send_replace(Arc::new(flying));
+    let (code, text) = bench.ask("GET", paths::METRICS, JSON, "").await;
+    let samples = prometheus::parse(&text);
+    let of = |name: &str| samples.get(&format!("{name}{{aircraft=\"00b827eb01020304\"}}")).copied();
+    assert_eq!(
+        (code, of("wingbeat_radio_datagrams_sent_total"), of("wingbeat_gnss_satellites")),
+        (200, Some(12.0), Some(11.0))
+    );
+    assert_eq!(
+        (of("wingbeat_autopilot_link_up"), of("wingbeat_height_meters")),
+        (Some(0.0), None),
+        "not known: no sample"
+    );
+    assert!(text.contains(r#"wingbeat_build_info{service="wingbeatd",version="0",name="one"} 1"#), "{text}");
+    let (code, served) = bench.ask("GET", paths::OPENAPI, JSON, "").await;
+    assert_eq!(code, 200);
+    let (served, expected): (serde_json::Value, _) = (serde_json::from_str(&served).unwrap(), openapi());
+    assert_eq!(served, serde_json::to_value(expected).unwrap());
+    assert_eq!(served["openapi"], "3.1.0");
+    let (code, page) = bench.ask("GET", paths::OPENAPI_PAGE, JSON, "").await;
+    assert!(code == 200 && page.contains(paths::OPENAPI_SCRIPT), "{code} {page}");
+    assert_eq!(bench.ask("POST", paths::METRICS, JSON, "{}").await.0, 405);
+}
+
 #[tokio::test]
 async fn each_role_asks_what_is_for_it_and_the_rest_is_refused_and_counted() {
     let bench = bench(8);
@@ -491,6 +524,7 @@ async fn each_role_asks_what_is_for_it_and_the_rest_is_refused_and_counted() {
     for (method, path, may) in [
         ("GET", paths::STATUS, [true, true, true, true]),
         ("GET", paths::MISSION, [true, true, true, true]),
+        ("GET", paths::METRICS, [true, true, true, true]),
         ("POST", paths::ORDERS, [false, true, true, false]),
         ("POST", paths::COMMANDS, [false, true, false, false]),
         ("POST", paths::LEASE, [false, true, false, false]),

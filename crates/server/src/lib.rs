@@ -21,6 +21,7 @@
 #![allow(clippy::disallowed_methods, reason = "connections are served in real time")]
 #![forbid(unsafe_code)]
 
+mod document;
 mod handshakes;
 mod hosts;
 mod intake;
@@ -49,6 +50,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout_at};
 
+pub use document::described;
 pub use hosts::machine_names;
 pub use hosts::{Hosts, NameError};
 pub use secure::{Barred, Refusals};

@@ -26,6 +26,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_LINK_TEST_FILE
         | paths::FORMATIONS
         | paths::MAP
+        | paths::METRICS
             if reads =>
         {
             Some(UserRole::Observer)
@@ -41,7 +42,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
             Some(UserRole::Operator)
         }
         path if path == "/api" || path.starts_with("/api/") => Some(UserRole::Administrator),
-        paths::MAP => Some(UserRole::Administrator),
+        paths::MAP | paths::METRICS => Some(UserRole::Administrator),
         // The page itself, which asks for the password.
         _ => None,
     }
@@ -92,7 +93,11 @@ pub(crate) async fn gate(
 ) -> Response {
     let access = service.access().clone();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let caller = access.caller(request.headers());
+    let caller = match access.basic(request.headers()) {
+        // A program that scrapes keeps no cookie.
+        Some(user) if path == paths::METRICS => access.caller_by_password(user, connection.share()).await,
+        _ => access.caller(request.headers()),
+    };
     let admitted = admit(&request, &caller);
     let is_admitted = admitted.is_ok();
     let mut response = match admitted {
@@ -230,7 +235,10 @@ mod tests {
         }
         assert_eq!(needs(&Method::GET, "/api/v1/new"), Some(Administrator));
         assert_eq!(needs(&Method::GET, paths::MAP), Some(Observer));
-        for path in ["/", "/assets/index-1234.js", "/favicon.ico", "/apis"] {
+        assert_eq!(needs(&Method::GET, paths::METRICS), Some(Observer));
+        for path in
+            ["/", "/assets/index-1234.js", "/favicon.ico", "/apis", paths::OPENAPI, paths::OPENAPI_PAGE]
+        {
             assert_eq!(needs(&Method::GET, path), None, "{path}");
         }
     }

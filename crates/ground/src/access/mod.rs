@@ -20,6 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use base64::Engine as _;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use wingbeat_api::{SignIn, SignedIn, User, UserRole};
@@ -36,6 +37,8 @@ pub const SESSION: Duration = Duration::from_secs(12 * 3600);
 const SESSIONS_MAX: usize = 256;
 /// An ended session is known for this time, so that its page is told what became of it.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
+/// Of programs that send a name and a password with each request so many are known; all compare anew after that.
+const BY_PASSWORD_MAX: usize = 64;
 /// Passwords that are compared at the same time: each needs 19 MiB and some tens of milliseconds of a core.
 const COMPARED_MAX: usize = 1;
 /// Requests that wait for that.
@@ -106,6 +109,8 @@ pub(crate) struct Access {
     users: Option<Users>,
     sessions: Mutex<BTreeMap<Key, Session>>,
     attempts: Mutex<Attempts>,
+    /// The sessions of those who send a name and a password with each request, by the hash of both.
+    by_password: Mutex<BTreeMap<Key, Key>>,
     comparing: Semaphore,
     waiting: Semaphore,
     session: Duration,
@@ -139,6 +144,7 @@ impl Access {
             users,
             sessions: Mutex::default(),
             attempts: Mutex::default(),
+            by_password: Mutex::default(),
             comparing: Semaphore::new(COMPARED_MAX),
             waiting: Semaphore::new(WAITING_MAX),
             session: protection.session,
@@ -280,6 +286,48 @@ impl Access {
 
     fn attempts(&self) -> MutexGuard<'_, Attempts> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name and the password that come with a request itself (RFC 7617), where the service has users.
+    pub(crate) fn basic(&self, headers: &HeaderMap) -> Option<SignIn> {
+        self.users.as_ref()?;
+        let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, encoded) = text.split_once(' ')?;
+        let decoded = base64::engine::general_purpose::STANDARD.decode(encoded.trim()).ok()?;
+        let decoded = String::from_utf8(decoded).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+        let (name, password) = decoded.split_once(':')?;
+        Some(SignIn { name: name.to_owned(), password: password.to_owned() })
+    }
+
+    /// Who has this name and password. They are compared once: then a session is kept for them, until it ends.
+    pub(crate) async fn caller_by_password(
+        self: &std::sync::Arc<Self>,
+        user: SignIn,
+        share: IpAddr,
+    ) -> Result<Caller, Refused> {
+        let of = key(&format!("{}:{}", user.name, user.password));
+        let known = self.by_password().get(&of).copied();
+        if let (Some(users), Some(known)) = (&self.users, known)
+            && let Ok((caller, _)) = self.of_session(users, known)
+        {
+            return Ok(caller);
+        }
+        let (_, cookie) = self.sign_in(user, share, &HeaderMap::new()).await?;
+        let text = cookie.to_str().unwrap_or_default();
+        let token = text.split(';').next().and_then(|pair| pair.split_once('=')).map(|(_, token)| token);
+        let session = key(token.unwrap_or_default());
+        let mut by_password = self.by_password();
+        if by_password.len() >= BY_PASSWORD_MAX {
+            by_password.clear();
+        }
+        by_password.insert(of, session);
+        drop(by_password);
+        let users = self.users.as_ref().ok_or_else(|| Refused::unauthorized("signed_out", SIGNED_OUT))?;
+        self.of_session(users, session).map(|(caller, _)| caller)
+    }
+
+    fn by_password(&self) -> MutexGuard<'_, BTreeMap<Key, Key>> {
+        self.by_password.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the session of the request, if it has one.
