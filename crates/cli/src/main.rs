@@ -5,17 +5,27 @@
 #![allow(clippy::disallowed_methods, reason = "commands report how long they took")]
 #![forbid(unsafe_code)]
 
+#[cfg(unix)]
 mod bench;
+#[cfg(unix)]
 mod campaign;
 mod console;
+#[cfg(unix)]
 mod doctor;
+#[cfg(unix)]
 mod drills;
+#[cfg(not(unix))]
+mod elsewhere;
 mod fleet;
+#[cfg(unix)]
 mod formation;
 mod ground;
 mod import_ini;
+#[cfg(unix)]
 mod linktest;
+#[cfg(unix)]
 mod log;
+#[cfg(unix)]
 mod sim;
 
 use std::process::ExitCode;
@@ -34,28 +44,52 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serve simulated flight controllers on TCP ports, for any ground station or MAVLink library.
+    #[cfg(unix)]
     Sim(sim::Arguments),
+    /// Not on this system.
+    #[cfg(not(unix))]
+    Sim(elsewhere::Arguments),
     /// Fly plans in virtual time, or a fleet in real time.
+    #[cfg(unix)]
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Not on this system.
+    #[cfg(not(unix))]
+    Bench(elsewhere::Arguments),
     /// Serve the PC Companion: the console of a fleet.
     Ground(ground::Arguments),
     /// On the aircraft: name what is wrong with its computer, line, flight controller and radio, and the cure.
     /// Exit code 0 all well, 1 a warning, 2 a fault.
+    #[cfg(unix)]
     Doctor(doctor::Arguments),
+    /// Not on this system.
+    #[cfg(not(unix))]
+    Doctor(elsewhere::Arguments),
     /// Command a fleet through its ground service, and make and renew the keys of a fleet.
     #[command(subcommand)]
     Fleet(fleet::Command),
     /// What tests of the link between two aircraft come to, and a channel table from many.
+    #[cfg(unix)]
     #[command(subcommand)]
     Linktest(linktest::Command),
+    /// Not on this system.
+    #[cfg(not(unix))]
+    Linktest(elsewhere::Arguments),
     /// Read flight logs: show, replay, export.
+    #[cfg(unix)]
     #[command(subcommand)]
     Log(log::Command),
+    /// Not on this system.
+    #[cfg(not(unix))]
+    Log(elsewhere::Arguments),
     /// Translate ArduSim's ardusim.ini for conf.d, and name what has no counterpart.
     ImportIni(import_ini::Arguments),
     /// List the places of a formation, or check a file of them.
+    #[cfg(unix)]
     Formation(formation::Arguments),
+    /// Not on this system.
+    #[cfg(not(unix))]
+    Formation(elsewhere::Arguments),
     /// Print what makes a shell complete these commands: bash, elvish, fish, powershell or zsh.
     Completions {
         /// The shell.
@@ -70,14 +104,27 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        #[cfg(unix)]
         Command::Sim(arguments) => sim::run(&arguments).map(|()| ExitCode::SUCCESS),
+        #[cfg(unix)]
         Command::Bench(command) => bench::run(&command),
         Command::Ground(arguments) => ground::run(&arguments),
+        #[cfg(unix)]
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Fleet(command) => fleet::run(&command),
+        #[cfg(unix)]
         Command::Linktest(command) => linktest::run(&command).map(|()| ExitCode::SUCCESS),
+        #[cfg(unix)]
         Command::Log(command) => log::run(&command),
+        #[cfg(not(unix))]
+        Command::Sim(arguments)
+        | Command::Bench(arguments)
+        | Command::Doctor(arguments)
+        | Command::Linktest(arguments)
+        | Command::Log(arguments)
+        | Command::Formation(arguments) => elsewhere::run(&arguments),
         Command::ImportIni(arguments) => import_ini::run(&arguments).map(|()| ExitCode::SUCCESS),
+        #[cfg(unix)]
         Command::Formation(arguments) => formation::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => completions(shell).map(|()| ExitCode::SUCCESS),
         Command::Man { folder } => manual(&folder).map(|()| ExitCode::SUCCESS),

@@ -12,7 +12,6 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
@@ -132,7 +131,7 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), CertificateError> {
     let written = || -> io::Result<()> {
         let new = path.with_extension(format!("new-{}", std::process::id()));
         let _ = fs::remove_file(&new);
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+        let mut file = wingbeat_keys::file::create_new(&new, mode)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, path)?;

@@ -21,7 +21,8 @@ const ATTEMPT_LIMIT: Duration = Duration::from_secs(2);
 
 /// This service's name on the network, which aircraft show: the computer's and its port.
 pub(crate) fn console(port: u16) -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let own = || wingbeat_server::machine_names().into_iter().next().unwrap_or_default();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| own());
     // The aircraft takes 64 characters.
     let host: String = host.trim().chars().filter(|c| !c.is_control()).take(50).collect();
     format!("{}:{port}", if host.is_empty() { "ground" } else { &host })

@@ -1,9 +1,10 @@
 //! Small files: 64 hexadecimal digits of a key, and what must survive a restart.
 
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::{
     fmt, fs, io,
     io::{Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -31,7 +32,7 @@ pub fn read_digits(path: &Path, closed_to: u32) -> Result<[u8; DIGITS / 2], Refu
     let readable = "a file with 64 hexadecimal digits";
     let io = |error: std::io::Error| refused(&error, readable);
     let file = fs::File::open(path).map_err(io)?;
-    let mode = file.metadata().map_err(io)?.permissions().mode() & 0o777;
+    let mode = mode(&file.metadata().map_err(io)?);
     if mode & closed_to != 0 {
         let expected = match closed_to {
             0o007 => "a file closed to others (chmod o= FILE)",
@@ -84,7 +85,11 @@ pub fn read_text(path: &Path, bytes_max: usize, expected: &'static str) -> Resul
 /// # Errors
 /// The system's.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.create(folder)
 }
 
 /// Makes a new secret of 32 random bytes in a file of mode 600, whole or not at all, and never over one that is there.
@@ -111,10 +116,14 @@ pub fn make_secret(path: &Path) -> io::Result<[u8; 32]> {
 /// It has none.
 pub fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
+    #[cfg(target_os = "linux")]
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())? {
-        32 => Ok(bytes),
-        length => Err(io::Error::other(format!("{length} random bytes of 32"))),
+        32 => {}
+        length => return Err(io::Error::other(format!("{length} random bytes of 32"))),
     }
+    #[cfg(not(target_os = "linux"))]
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes)
 }
 
 /// A text that is written and not yet in its place.
@@ -161,7 +170,8 @@ fn new_name(path: &Path) -> PathBuf {
 /// A new file of the folder's owner: what root makes for a service belongs to that.
 fn create(path: &Path, mode: u32) -> io::Result<fs::File> {
     let _ = fs::remove_file(path);
-    let file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    let file = create_new(path, mode)?;
+    #[cfg(unix)]
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let (folder, own) = (fs::metadata(folder)?, file.metadata()?);
         if folder.uid() != own.uid() {
@@ -184,11 +194,44 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// Puts the names in the folder of `path` on the disk.
+/// The permissions of a file. Where the system has no such, none: the folder's list of who may enter it counts.
+#[must_use]
+pub fn mode(facts: &fs::Metadata) -> u32 {
+    #[cfg(unix)]
+    return facts.permissions().mode() & 0o777;
+    #[cfg(not(unix))]
+    {
+        let _ = facts;
+        0
+    }
+}
+
+/// A new file with these permissions, where the system has such; never one that is there.
+///
+/// # Errors
+/// The system's.
+pub fn create_new(path: &Path, mode: u32) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    permit(options.write(true).create_new(true), mode).open(path)
+}
+
+/// What is made by these options has these permissions, where the system has such.
+pub fn permit(options: &mut fs::OpenOptions, mode: u32) -> &mut fs::OpenOptions {
+    #[cfg(unix)]
+    options.mode(mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    options
+}
+
+/// Puts the names in the folder of `path` on the disk; a system on which a folder is no file does that itself.
 ///
 /// # Errors
 /// The system's.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()
 }

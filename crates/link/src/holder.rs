@@ -4,7 +4,6 @@
 
 use std::{
     fmt, fs,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -57,13 +56,24 @@ pub fn holder(device: &Path, root: &Path) -> Option<Holder> {
 /// The kernel's console on this device, if there is one: by the device's numbers, because inside a container
 /// another device may have the console's name.
 pub fn kernel_console(device: &Path, root: &Path) -> Option<Holder> {
-    let numbers = numbers(fs::metadata(device).ok()?.rdev());
+    let numbers = numbers(device_number(device)?);
     let consoles = fs::read_to_string(root.join("proc/consoles")).ok()?;
     consoles.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         let name = words.next()?;
         (words.last()? == numbers).then(|| Holder::KernelConsole { name: name.to_owned() })
     })
+}
+
+/// Of a device; none on systems that number none.
+fn device_number(device: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    return Some(std::os::unix::fs::MetadataExt::rdev(&fs::metadata(device).ok()?));
+    #[cfg(not(unix))]
+    {
+        let _ = device;
+        None
+    }
 }
 
 /// `major:minor` of a Linux device number (makedev(3)).

@@ -154,6 +154,7 @@ fn tune(stream: &TcpStream) {
     let keepalive =
         TcpKeepalive::new().with_time(ALIVE_PERIOD).with_interval(ALIVE_PERIOD).with_retries(ALIVE_RETRIES);
     let _ = socket.set_tcp_keepalive(&keepalive);
+    #[cfg(target_os = "linux")]
     let _ = socket.set_tcp_user_timeout(Some(ALIVE_PERIOD * ALIVE_RETRIES));
 }
 

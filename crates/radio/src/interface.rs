@@ -3,7 +3,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+#[cfg(target_os = "linux")]
 use nix::ifaddrs::getifaddrs;
+#[cfg(target_os = "linux")]
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
 
 /// An interface at one moment.
@@ -23,6 +25,16 @@ impl Interface {
     ///
     /// # Errors
     /// The kernel does not answer.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn find(name: &str) -> std::io::Result<Option<Self>> {
+        Err(not_here(name))
+    }
+
+    /// The interface of this name; none where there is none.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    #[cfg(target_os = "linux")]
     pub(crate) fn find(name: &str) -> std::io::Result<Option<Self>> {
         let Ok(index) = if_nametoindex(name) else { return Ok(None) };
         let mut found = Self { index, is_up: false, broadcast: None, link_local: None };
@@ -37,4 +49,13 @@ impl Interface {
         }
         Ok(Some(found))
     }
+}
+
+/// On Linux alone a socket is bound to an interface.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn not_here(name: &str) -> std::io::Error {
+    let message = format!(
+        "found the interface {name} on a system where a radio is bound to none, expected Linux, or no interface"
+    );
+    std::io::Error::new(std::io::ErrorKind::Unsupported, message)
 }

@@ -237,7 +237,7 @@ fn bind(config: &UdpConfig, basis: &Basis, port: u16) -> Step<Socket> {
     step("O_NONBLOCK", socket.set_nonblocking(true))?;
     step("SO_SNDBUF", socket.set_send_buffer_size(SEND_BUFFER_LEN))?;
     if let Some(interface) = &config.interface {
-        step("SO_BINDTODEVICE", socket.bind_device(Some(interface.as_bytes())))?;
+        step("SO_BINDTODEVICE", bind_to(&socket, interface))?;
     }
     match basis.to {
         IpAddr::V4(_) => {
@@ -254,6 +254,7 @@ fn bind(config: &UdpConfig, basis: &Basis, port: u16) -> Step<Socket> {
             step("the port", socket.bind(&any.into()))?;
             if port != 0 {
                 // Only the groups that this socket has joined.
+                #[cfg(target_os = "linux")]
                 step("IPV6_MULTICAST_ALL", socket.set_multicast_all_v6(false))?;
                 step("the group", socket.join_multicast_v6(&group, index))?;
             }
@@ -262,7 +263,25 @@ fn bind(config: &UdpConfig, basis: &Basis, port: u16) -> Step<Socket> {
     Ok(socket)
 }
 
+fn bind_to(socket: &Socket, interface: &str) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return socket.bind_device(Some(interface.as_bytes()));
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = socket;
+        Err(crate::interface::not_here(interface))
+    }
+}
+
+/// Where the system has no such priorities, a datagram is like the others.
+#[cfg(not(target_os = "linux"))]
+fn prefer(socket: Socket) -> Step<Socket> {
+    let _ = (EMERGENCY_TOS, EMERGENCY_PRIORITY);
+    Ok(socket)
+}
+
 /// Before other datagrams in the kernel's queue, and in the radio's where it has one for each priority.
+#[cfg(target_os = "linux")]
 fn prefer(socket: Socket) -> Step<Socket> {
     let is_ipv4 = step("the socket's family", socket.local_addr())?.is_ipv4();
     let tos = if is_ipv4 { socket.set_tos_v4(EMERGENCY_TOS) } else { socket.set_tclass_v6(EMERGENCY_TOS) };
@@ -360,9 +379,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `ENOBUFS`, `ENODEV` and `ENXIO` of Linux: std has no names for them.
+/// `ENOBUFS`, `ENODEV` and `ENXIO`: std has no names for them.
+#[cfg(unix)]
 const NO_BUFFER: i32 = nix::errno::Errno::ENOBUFS as i32;
+#[cfg(unix)]
 const NO_DEVICE: [i32; 2] = [nix::errno::Errno::ENODEV as i32, nix::errno::Errno::ENXIO as i32];
+/// `WSAENOBUFS`, `WSAENETDOWN` and `WSAEHOSTUNREACH` of Windows.
+#[cfg(not(unix))]
+const NO_BUFFER: i32 = 10_055;
+#[cfg(not(unix))]
+const NO_DEVICE: [i32; 2] = [10_050, 10_065];
 
 impl Shared {
     /// Queues a datagram, unless it is an outsider's.

@@ -119,7 +119,10 @@ impl Hosts {
 /// The names of this machine: its own, and by multicast DNS. Read anew, because a network may give another.
 #[must_use]
 pub fn machine_names() -> Vec<String> {
+    #[cfg(unix)]
     let own = rustix::system::uname().nodename().to_str().map(plain).unwrap_or_default();
+    #[cfg(not(unix))]
+    let own = std::env::var("COMPUTERNAME").map(|name| plain(&name)).unwrap_or_default();
     let short = own.split('.').next().unwrap_or_default().to_owned();
     if short.is_empty() || short.starts_with('(') {
         return vec![];

@@ -167,8 +167,11 @@ pub async fn serve(
     mut stop: watch::Receiver<bool>,
     mut turned: impl FnMut(),
 ) {
-    let settings =
-        Arc::new(settings.within(rustix::process::getrlimit(rustix::process::Resource::Nofile).current));
+    #[cfg(unix)]
+    let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let descriptors = None;
+    let settings = Arc::new(settings.within(descriptors));
     let table =
         Table::new(settings.connections, settings.streams, settings.large.map_or(0, |l| l.simultaneous));
     let handshakes = Arc::new(Handshakes::default());
@@ -331,7 +334,10 @@ fn tune(stream: &TcpStream, write_within: Duration) {
     let _ = stream.set_nodelay(true);
     let socket = socket2::SockRef::from(stream);
     let _ = socket.set_send_buffer_size(SEND_BUFFER);
+    #[cfg(target_os = "linux")]
     let _ = socket.set_tcp_user_timeout(Some(write_within));
+    #[cfg(not(target_os = "linux"))]
+    let _ = write_within;
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod record;
 mod sky;
 mod suite;
 mod web;
+mod windows;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -90,6 +91,8 @@ enum Command {
         #[arg(long)]
         debian: bool,
     },
+    /// Compile `wingbeat` for 64-bit Windows under target/windows, without linking it
+    Windows,
     /// Run the tests of the bytes that all machines share under qemu-user, built for another machine
     Vectors {
         /// What to build for
@@ -182,6 +185,13 @@ fn main() -> ExitCode {
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
         Command::Cross { target, debian: false } => cross::run(&root, target).map(drop),
         Command::Cross { target, debian: true } => cross::run_by_debian(&root, target).map(drop),
+        Command::Windows => match windows::missing() {
+            Some(what) => {
+                println!("windows: skipped: {what}");
+                Ok(())
+            }
+            None => windows::run(&root),
+        },
         Command::Vectors { target } => cross::vectors(&root, target),
         Command::Dist { target } => match target.as_slice() {
             [] => dist::run(&root, cross::Target::value_variants()),

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::counts::{self, Counts};
 use crate::cross::{self, Target};
-use crate::{chip, golden, image, layers, network, ns3, nspawn, pi, process, web};
+use crate::{chip, golden, image, layers, network, ns3, nspawn, pi, process, web, windows};
 
 /// A subcommand of cargo that is installed prints its version within this.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
@@ -184,6 +184,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         for (name, target) in [("cross aarch64", Target::Aarch64), ("cross armv7", Target::Armv7)] {
             suite.optional(name, Ok(cross::missing(target)), || cross::run(root, target).map(drop));
         }
+        suite.optional("windows", Ok(windows::missing()), || windows::run(root));
         for (name, target) in [("vectors aarch64", Target::Aarch64), ("vectors armv7", Target::Armv7)] {
             suite.optional(name, Ok(cross::vectors_missing(target)), || cross::vectors(root, target));
         }

@@ -18,6 +18,7 @@ use wingbeat_api::{Access, ApiError, FleetAircraft, FleetCommandNote, FleetPictu
 use wingbeat_ground::remote::{Fault, Method, Remote};
 
 use orders::{Giving, Order};
+#[cfg(unix)]
 pub(crate) use service::Credentials;
 use service::Service;
 

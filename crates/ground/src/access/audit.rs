@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -199,7 +198,8 @@ impl Writer {
 
     fn reopen(&mut self) -> io::Result<&mut File> {
         let mut file =
-            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
+            wingbeat_keys::file::permit(OpenOptions::new().read(true).append(true).create(true), 0o600)
+                .open(&self.path)?;
         self.length = file.metadata()?.len();
         if self.length > 0 {
             // A line that a power cut tore ends here, and spoils no other.

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -18,6 +17,7 @@ use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use wingbeat_api::UserRole;
+use wingbeat_keys::file;
 
 /// Users of one service.
 pub const USERS_MAX: usize = 256;
@@ -120,7 +120,7 @@ pub fn read(path: &Path) -> Result<Entries, UsersError> {
     if facts.len() > FILE_MAX {
         return Err(refused(path, format!("{} bytes", facts.len()), EXPECTED));
     }
-    let mode = std::os::unix::fs::MetadataExt::mode(&facts) & 0o777;
+    let mode = file::mode(&facts);
     if mode & 0o007 != 0 {
         let found = format!("mode {mode:o}, with which others read the hashes of passwords");
         return Err(refused(path, found, "mode 600 or 640"));
@@ -163,14 +163,14 @@ pub fn change(
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let new = path.with_extension(format!("new-{}", std::process::id()));
-    let mode = fs::metadata(path).map_or(0o600, |facts| std::os::unix::fs::MetadataExt::mode(&facts) & 0o770);
+    let mode = fs::metadata(path).map_or(0o600, |facts| file::mode(&facts) & 0o770);
     let _ = fs::remove_file(&new);
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+    let mut file = file::create_new(&new, mode)?;
     file.write_all(b"# Users of the PC Companion: change them with `wingbeat ground users`.\n")?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&new, path)?;
-    wingbeat_keys::file::sync_folder(path)
+    file::sync_folder(path)
 }
 
 /// The users as the file has them now.
@@ -189,7 +189,11 @@ struct Now {
 
 fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
     let facts = fs::metadata(path).ok()?;
-    Some((facts.modified().ok()?, std::os::unix::fs::MetadataExt::ino(&facts)))
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&facts);
+    #[cfg(not(unix))]
+    let number = facts.len();
+    Some((facts.modified().ok()?, number))
 }
 
 impl Users {
