@@ -46,6 +46,21 @@ pub enum Event {
         /// Metres.
         than_m: f64,
     },
+    /// An aircraft that has received another receives nothing of it any more.
+    LinkLost {
+        /// The sender and the receiver, from 1.
+        aircraft: [usize; 2],
+        /// For so many seconds.
+        for_s: f64,
+    },
+    /// An aircraft receives another, the first time, or again after a silence.
+    LinkFound {
+        /// The sender and the receiver, from 1.
+        aircraft: [usize; 2],
+        /// Of so many seconds at least.
+        #[serde(default)]
+        after_silence_s: f64,
+    },
 }
 
 /// What goes wrong. Aircraft count from 1. What has `for_s` ends after so many seconds, or never.
@@ -147,6 +162,10 @@ pub enum Act {
         group: Vec<usize>,
         for_s: Option<f64>,
     },
+    /// Nothing: a line among the warnings of the flight.
+    Note {
+        text: String,
+    },
     /// An operator commands these aircraft, or all.
     Operator {
         command: Command,
@@ -189,6 +208,14 @@ fn one_of(aircraft: usize, of: usize) -> Result<usize> {
     Ok(aircraft - 1)
 }
 
+fn two_of(event: &str, [a, b]: [usize; 2], of: usize) -> Result<()> {
+    for number in [a, b] {
+        one_of(number, of).with_context(|| format!("when.{event}"))?;
+    }
+    ensure!(a != b, "when.{event}.aircraft: found {a} twice, expected two");
+    Ok(())
+}
+
 fn duration(seconds: f64) -> Duration {
     Duration::from_micros((seconds * 1e6) as u64)
 }
@@ -207,11 +234,17 @@ impl Trouble {
         match (&self.at_s, &self.when) {
             (Some(at_s), None) => within("at_s", *at_s, 0.0..=LONGEST_S)?,
             (None, Some(Event::Entered { aircraft: number, .. })) => drop(one_of(*number, aircraft)?),
-            (None, Some(Event::Nearer { aircraft: [a, b], than_m })) => {
-                one_of(*a, aircraft)?;
-                one_of(*b, aircraft)?;
-                ensure!(a != b, "when.nearer.aircraft: found {a} twice, expected two");
+            (None, Some(Event::Nearer { aircraft: pair, than_m })) => {
+                two_of("nearer", *pair, aircraft)?;
                 within("when.nearer.than_m", *than_m, 0.1..=100_000.0)?;
+            }
+            (None, Some(Event::LinkLost { aircraft: pair, for_s })) => {
+                two_of("link-lost", *pair, aircraft)?;
+                within("when.link-lost.for_s", *for_s, 0.1..=LONGEST_S)?;
+            }
+            (None, Some(Event::LinkFound { aircraft: pair, after_silence_s })) => {
+                two_of("link-found", *pair, aircraft)?;
+                within("when.link-found.after_silence_s", *after_silence_s, 0.0..=LONGEST_S)?;
             }
             _ => bail!("found both at_s and when, or neither, expected one"),
         }
@@ -219,12 +252,48 @@ impl Trouble {
             Act::Operator { aircraft: chosen, .. } => {
                 chosen.iter().try_for_each(|number| one_of(*number, aircraft).map(drop))
             }
+            Act::Note { text } => {
+                ensure!(
+                    (1..=200).contains(&text.chars().count()) && !text.chars().any(char::is_control),
+                    "note.text: found {text:?}, expected 1 to 200 characters of one line"
+                );
+                Ok(())
+            }
             _ => self.inflict.fault(Instant::ZERO, aircraft).map(drop),
         }
     }
 }
 
 impl Act {
+    /// Whether it happens to a flight controller, which must be a simulated one then.
+    pub(crate) fn is_of_controller(&self) -> bool {
+        match self {
+            Self::Falls { .. }
+            | Self::MotorsFail { .. }
+            | Self::AutopilotReboots { .. }
+            | Self::PilotTakes { .. }
+            | Self::TransmitterLost { .. }
+            | Self::BatteryAt { .. }
+            | Self::GnssLost { .. }
+            | Self::EstimateDiverges { .. }
+            | Self::EstimateDrifts { .. }
+            | Self::Stuck { .. }
+            | Self::TextsGarbled { .. } => true,
+            Self::CompanionDies { .. }
+            | Self::DaemonRestarts { .. }
+            | Self::GuardianDies { .. }
+            | Self::RadioSilent { .. }
+            | Self::SerialLine { .. }
+            | Self::Late { .. }
+            | Self::Doubled { .. }
+            | Self::Loss { .. }
+            | Self::Bursts { .. }
+            | Self::Partition { .. }
+            | Self::Note { .. }
+            | Self::Operator { .. } => false,
+        }
+    }
+
     /// What it is in the world, from then on; nothing of a command.
     fn fault(&self, now: Instant, of: usize) -> Result<Option<Fault>> {
         let end = |for_s: &Option<f64>| match for_s {
@@ -307,7 +376,7 @@ impl Act {
                 }
                 Fault::Partition { group: bits, until: end(for_s)? }
             }
-            Self::Operator { .. } => return Ok(None),
+            Self::Operator { .. } | Self::Note { .. } => return Ok(None),
         }))
     }
 }
@@ -347,9 +416,9 @@ impl Script {
         for index in 0..self.list.len() {
             let trouble = &self.list[index];
             if let (None, Some(event)) = (self.due[index], &trouble.when)
-                && event.has_come(world, &changes)
+                && let Some(came) = event.has_come(world, &changes)
             {
-                self.due[index] = Some(world.now() + duration(trouble.after_s));
+                self.due[index] = Some(came + duration(trouble.after_s));
             }
             let Some(due) = self.due[index].filter(|due| *due < next && !self.done[index]) else { continue };
             self.done[index] = true;
@@ -364,6 +433,7 @@ impl Script {
                         .map(|number| format!("{number}: {:?}", world.command(number - 1, &id, *command)));
                     format!("operator commands {command:?}: {}", replies.collect::<Vec<_>>().join(", "))
                 }
+                Act::Note { text } => text.clone(),
                 act => match act.fault(at, world.count()) {
                     Ok(Some(fault)) => {
                         world.inflict(at, fault);
@@ -380,18 +450,32 @@ impl Script {
 }
 
 impl Event {
-    fn has_come(&self, world: &World, changes: &[Change]) -> bool {
+    /// When it came, if it has.
+    fn has_come(&self, world: &mut World, changes: &[Change]) -> Option<Instant> {
+        let now = world.now();
         match *self {
-            Self::Entered { aircraft, state, reached } => changes.iter().any(|change| {
-                change.vehicle + 1 == aircraft
-                    && change.state == state
-                    && reached.is_none_or(|reached| change.reached == Some(reached))
-            }),
+            Self::Entered { aircraft, state, reached } => {
+                let is_it = |change: &&Change| {
+                    change.vehicle + 1 == aircraft
+                        && change.state == state
+                        && reached.is_none_or(|reached| change.reached == Some(reached))
+                };
+                changes.iter().find(is_it).map(|_| now)
+            }
             Self::Nearer { aircraft: [a, b], than_m } => {
                 let frame = Frame::new(ORIGIN);
                 let [a, b] = [a, b].map(|number| world.truth(number - 1));
                 let local = |position| frame.to_local(position).truncate();
-                !a.landed && !b.landed && local(a.position).distance(local(b.position)) < than_m
+                let is_near = local(a.position).distance(local(b.position)) < than_m;
+                (!a.landed && !b.landed && is_near).then_some(now)
+            }
+            Self::LinkLost { aircraft: [from, to], for_s } => {
+                let lost = world.heard(from - 1, to - 1)?.last + duration(for_s);
+                (lost <= now).then_some(lost)
+            }
+            Self::LinkFound { aircraft: [from, to], after_silence_s } => {
+                let heard = world.heard(from - 1, to - 1)?;
+                (heard.silence >= duration(after_silence_s)).then_some(heard.last)
             }
         }
     }
@@ -477,6 +561,40 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_breaks_and_comes_back_calls() {
+        let flight = flown(
+            r#"
+            [[fault]]
+            at_s = 70
+            inflict = { partition = { group = [3], for_s = 12 } }
+            [[fault]]
+            when = { link-found = { aircraft = [1, 3] } }
+            inflict = { note = { text = "the third is received" } }
+            [[fault]]
+            when = { link-lost = { aircraft = [1, 3], for_s = 4 } }
+            inflict = { note = { text = "the third lost the first" } }
+            [[fault]]
+            when = { link-lost = { aircraft = [1, 2], for_s = 4 } }
+            inflict = { note = { text = "never while both fly" } }
+            [[fault]]
+            when = { link-found = { aircraft = [1, 3], after_silence_s = 5 } }
+            after_s = 1
+            inflict = { operator = { command = "land" } }
+            "#,
+        );
+        let lines: Vec<&String> = flight.warnings.iter().filter(|line| line.contains(" fault ")).collect();
+        let at = |text: &str| lines.iter().find(|line| line.contains(text)).map(|line| at_s(line));
+        // The first datagram of all comes with the first that sends.
+        assert!(at("is received").is_some_and(|at_s| at_s < 20.0), "{lines:?}");
+        let lost_s = at("the third lost the first").unwrap();
+        assert!((73.6..=74.4).contains(&lost_s), "{lines:?}");
+        // Back after 12 s, at the next datagram, and a second more.
+        let landed_s = at("operator commands Land").unwrap();
+        assert!((83.0..=84.5).contains(&landed_s), "{lines:?}");
+        assert!(at("never while").is_none_or(|at_s| at_s > landed_s), "{lines:?}");
+    }
+
+    #[test]
     fn a_bad_fault_is_named() {
         for (text, message) in [
             ("at_s = 1\ninflict = { falls = { aircraft = 4 } }", "aircraft: found 4, expected 1 to 3"),
@@ -490,7 +608,19 @@ mod tests {
             ("at_s = 1\ninflict = { partition = { group = [1, 9] } }", "aircraft: found 9"),
             (
                 "when = { nearer = { aircraft = [2, 2], than_m = 9 } }\ninflict = { falls = { aircraft = 1 } }",
-                "found 2 twice",
+                "when.nearer.aircraft: found 2 twice",
+            ),
+            (
+                "when = { link-lost = { aircraft = [1, 4], for_s = 2 } }\ninflict = { falls = { aircraft = 1 } }",
+                "when.link-lost: aircraft: found 4, expected 1 to 3",
+            ),
+            (
+                "when = { link-lost = { aircraft = [1, 2], for_s = 0 } }\ninflict = { falls = { aircraft = 1 } }",
+                "when.link-lost.for_s: found 0, expected 0.1 to 86400",
+            ),
+            (
+                "at_s = 1\ninflict = { note = { text = \"\" } }",
+                "note.text: found \"\", expected 1 to 200 characters",
             ),
         ] {
             let trouble = read(&format!("[[fault]]\n{text}")).remove(0);

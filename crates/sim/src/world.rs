@@ -91,7 +91,7 @@ enum Scheduled {
     /// The checkers sample.
     Check,
     /// A datagram arrives, at all of these at the same time, in this order.
-    Arrival { to: Vec<usize>, bytes: Arc<[u8]> },
+    Arrival { from: Option<usize>, to: Vec<usize>, bytes: Arc<[u8]> },
     /// Something happens on the medium.
     Medium,
     /// An agent wanted waking.
@@ -145,6 +145,15 @@ pub struct Change {
     pub given_up: Vec<VehicleId>,
 }
 
+/// What one aircraft received of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// When last.
+    pub last: Instant,
+    /// The longest time between two datagrams so far.
+    pub silence: Duration,
+}
+
 /// The world.
 pub struct World {
     now: Instant,
@@ -178,6 +187,8 @@ pub struct World {
     sent: Option<Vec<Sent>>,
     /// Changes of state since they were taken last; nothing is kept before the first request.
     changes: Option<Vec<Change>>,
+    /// Of each directed link, `from * count + to`; nothing is kept before the first request.
+    links: Option<Vec<Option<Heard>>>,
     outputs: Outputs,
     record: Option<Box<dyn Record>>,
     /// Why an autopilot cannot fly on: the world stands still.
@@ -235,6 +246,7 @@ impl World {
             log: Vec::new(),
             sent: None,
             changes: None,
+            links: None,
             outputs: Outputs::default(),
             record: None,
             failure: None,
@@ -309,7 +321,8 @@ impl World {
             match event {
                 Scheduled::Tick => self.tick(),
                 Scheduled::Check => self.check(),
-                Scheduled::Arrival { to, bytes } => {
+                Scheduled::Arrival { from, to, bytes } => {
+                    self.hear(from, &to);
                     // Opened once: it is the same for every receiver.
                     let opened = self.keys.roster().open(&bytes);
                     for to in to {
@@ -396,7 +409,31 @@ impl World {
 
     /// A datagram from outside this world reaches one radio, now.
     pub fn inject(&mut self, vehicle: usize, datagram: &[u8]) {
-        self.push(self.now, Scheduled::Arrival { to: vec![vehicle], bytes: Arc::from(datagram) });
+        let bytes = Arc::from(datagram);
+        self.push(self.now, Scheduled::Arrival { from: None, to: vec![vehicle], bytes });
+    }
+
+    /// Keeps who received whom when, where that is asked for.
+    fn hear(&mut self, from: Option<usize>, to: &[usize]) {
+        let (Some(links), Some(from)) = (&mut self.links, from) else { return };
+        let count = self.vehicles.len();
+        // The console's radio is none of an aircraft.
+        for to in to.iter().filter(|to| **to < count && from < count) {
+            let link = &mut links[from * count + to];
+            *link = Some(match *link {
+                Some(Heard { last, silence }) => {
+                    Heard { last: self.now, silence: silence.max(self.now.since(last)) }
+                }
+                None => Heard { last: self.now, silence: Duration::ZERO },
+            });
+        }
+    }
+
+    /// What an aircraft (the second) has received of another. Keeping it begins with the first call.
+    pub fn heard(&mut self, from: usize, to: usize) -> Option<Heard> {
+        let count = self.vehicles.len();
+        let links = self.links.get_or_insert_with(|| vec![None; count * count]);
+        links.get(from * count + to).copied().flatten()
     }
 
     fn move_sticks(&mut self, vehicle: usize) {
@@ -657,8 +694,8 @@ impl World {
     fn deliver(&mut self) -> bool {
         let mut received = std::mem::take(&mut self.received);
         let any = !received.is_empty();
-        for Reception { at, to, bytes, .. } in received.drain(..) {
-            self.push(at.max(self.now), Scheduled::Arrival { to, bytes });
+        for Reception { at, from, to, bytes } in received.drain(..) {
+            self.push(at.max(self.now), Scheduled::Arrival { from: Some(from), to, bytes });
         }
         self.received = received;
         any

@@ -334,11 +334,21 @@ impl Scenario {
         let slope_m = self.slope_m;
         ensure!((0.0..=100.0).contains(&slope_m), "slope_m: found {slope_m}, expected 0 to 100");
         ensure!((0.0..=10.0).contains(&noise_m), "gps_noise_m: found {noise_m}, expected 0 to 10");
-        ensure!(
-            self.arducopter.is_none() || !self.disturbs_controllers(),
-            "fault, conditions.gnss_bias_m, battery_mah, battery_percent: found some, expected none: they are those of simulated flight \
-             controllers"
-        );
+        if self.arducopter.is_some() {
+            ensure!(
+                self.gnss_bias_m == 0.0 && self.charge.is_none(),
+                "conditions.gnss_bias_m, battery_mah, battery_percent: found some, expected none: they are those of simulated flight \
+                 controllers"
+            );
+            for (index, trouble) in self.trouble.iter().enumerate() {
+                ensure!(
+                    !trouble.inflict.is_of_controller(),
+                    "fault {}: found {:?}, expected one of companions, lines and radio: simulated flight controllers alone fail so",
+                    index + 1,
+                    trouble.inflict
+                );
+            }
+        }
         for flow in self.ns3.iter().flat_map(|ns3| &ns3.flows) {
             let last = flow.from.max(flow.to) + 1;
             ensure!(last <= found, "channel.ns3.flow: found aircraft {last}, expected 1 to {found}");

@@ -260,19 +260,26 @@ impl Test<'_> {
         let later: u64 = text.trim().parse().with_context(|| format!("counter: found {text:?}"))?;
         ensure!(later > kept.counter, "counter: found {later}, expected more than {}", kept.counter);
         self.guest.output(&format!("test -s {STATE}/configuration.toml && wingbeatd check-config"))?;
-        // What journald had put on the disk, which it does after a while; what is counted now stays.
+        let lines = self.journal_lines("")?;
+        let of_this_boot = self.journal_lines("--boot")?;
+        // Journald puts lines on the disk after a while: what is counted above stays.
         self.guest.output("journalctl --sync")?;
-        let lines = self.guest.output(&format!("journalctl --quiet --unit={UNIT} --output=cat | wc -l"))?;
-        let lines: u32 = lines.trim().parse().with_context(|| format!("journal: found {lines:?}"))?;
+        let earlier = lines.saturating_sub(of_this_boot);
         ensure!(
-            lines > kept.lines,
-            "journal: found {lines} lines of {UNIT}, expected more than {}",
+            earlier >= kept.lines && of_this_boot > 0,
+            "journal: found {earlier} lines of {UNIT} from before the power was cut and {of_this_boot} since, expected at least {} and 1",
             kept.lines
         );
         self.log(&format!(
-            "keys as taken, counter {later}, configuration whole, {lines} lines of the journal read"
+            "keys as taken, counter {later}, configuration whole, {earlier} and {of_this_boot} lines of the journal read"
         ));
         Ok(Kept { counter: later, lines })
+    }
+
+    fn journal_lines(&mut self, which: &str) -> Result<u32> {
+        let lines =
+            self.guest.output(&format!("journalctl --quiet {which} --unit={UNIT} --output=cat | wc -l"))?;
+        lines.trim().parse().with_context(|| format!("journal: found {lines:?}"))
     }
 
     /// It starts with the one before, and does not set up.
