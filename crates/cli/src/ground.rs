@@ -22,8 +22,11 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     /// Addresses of the aircraft's APIs, HOST:PORT.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "find")]
     aircraft: Vec<String>,
+    /// Find aircraft by multicast DNS (_wingbeat._tcp) too. One that is announced is asked who it is, and with --keys it has to prove that.
+    #[arg(long)]
+    find: bool,
     /// Where the console is served.
     #[arg(long, default_value = "127.0.0.1:8700")]
     bind: SocketAddr,
@@ -281,7 +284,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             protection,
         };
         let radio = arguments.radio.clone().map(UdpBroadcast::spawn);
-        let ground = Ground::start_with(config, radio).await?;
+        let mut ground = Ground::start_with(config, radio).await?;
+        if arguments.find {
+            ground
+                .find()
+                .map_err(|why| anyhow!("--find: found {why}, expected a socket for multicast DNS"))?;
+        }
         println!("PC Companion: {scheme}://{}", ground.address());
         if let Some(without) = without {
             println!("--unprotected: this address is served {without}");

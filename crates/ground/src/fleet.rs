@@ -34,6 +34,19 @@ struct Aircraft {
 }
 
 impl Aircraft {
+    fn new(address: String) -> Self {
+        Self {
+            address,
+            identity: None,
+            status: None,
+            received: None,
+            link: LinkState::NeverSeen,
+            trouble: None,
+            mismatch: None,
+            changed: true,
+        }
+    }
+
     fn id(&self) -> Option<&str> {
         self.identity.as_ref().map(|identity| identity.id.as_str())
     }
@@ -77,18 +90,20 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// A fleet of which no status was received yet.
     pub(crate) fn new(addresses: impl IntoIterator<Item = String>, now: Instant) -> Self {
-        let aircraft = addresses.into_iter().map(|address| Aircraft {
-            address,
-            identity: None,
-            status: None,
-            received: None,
-            link: LinkState::NeverSeen,
-            trouble: None,
-            mismatch: None,
-            changed: true,
-        });
+        let aircraft = addresses.into_iter().map(Aircraft::new);
         let (aircraft, by_id, missions) = (aircraft.collect(), BTreeMap::new(), BTreeMap::new());
         Self { started: now, aircraft, by_id, missions, redraw: true }
+    }
+
+    /// Adds an aircraft that was found; its index, or none where its address or its id is known, or there are too many.
+    pub(crate) fn add(&mut self, address: &str, id: &str) -> Option<usize> {
+        let is_known = self.addresses().any(|known| known == address) || self.ids().any(|known| known == id);
+        if is_known || self.aircraft.len() >= crate::MAX_AIRCRAFT {
+            return None;
+        }
+        self.aircraft.push(Aircraft::new(address.to_owned()));
+        self.redraw = true;
+        Some(self.aircraft.len() - 1)
     }
 
     /// Milliseconds since the service started.

@@ -21,6 +21,7 @@ mod client;
 mod deliver;
 mod delta;
 mod desk;
+pub mod find;
 mod fleet;
 mod follow;
 mod http;
@@ -220,19 +221,18 @@ impl Ground {
         let port = address.port();
 
         let mut tasks = JoinSet::new();
-        for (index, address) in addresses.into_iter().enumerate() {
-            // Of others the aircraft takes none.
-            if is_operator {
-                tasks.spawn(lease::hold(client.clone(), address.clone(), lease::console(port), desk.clone()));
-            }
-            tasks.spawn(follow::follow(client.clone(), keys.clone(), index, address, messages.clone()));
+        // Of others the aircraft takes none.
+        let lease = is_operator.then(|| lease::console(port));
+        let following = owner::Following { client, keys, lease, desk: desk.clone() };
+        for (index, address) in addresses.iter().enumerate() {
+            following.begin(&mut tasks, index, address, &messages);
         }
         if let (Some(desk), Some(radio)) = (desk.clone(), radio) {
             let messages = messages.clone();
             tasks.spawn(async move { desk.broadcast(radio, messages).await });
         }
         let about = owner::About { console: lease::console(port), has_map };
-        let owner = owner::Owner::new(about, fleet, clients, desk, messages, now);
+        let owner = owner::Owner::new(about, fleet, clients, following.clone(), messages, now);
         let mut ending = stopped.clone();
         tasks.spawn(async move {
             // When the owner ends, so do the consoles' streams and every delivery.
@@ -258,7 +258,7 @@ impl Ground {
         };
         let server = tokio::spawn(wingbeat_server::serve(listener, router, limits, stopped, || {}));
         tracing::info!(%address, "ground service");
-        Ok(Handle { address, service, stop, server, _tasks: tasks })
+        Ok(Handle { address, service, stop, server, following, tasks })
     }
 }
 
@@ -269,7 +269,8 @@ pub struct Handle {
     service: service::Service,
     stop: watch::Sender<bool>,
     server: tokio::task::JoinHandle<()>,
-    _tasks: JoinSet<()>,
+    following: owner::Following,
+    tasks: JoinSet<()>,
 }
 
 impl Handle {
@@ -277,6 +278,17 @@ impl Handle {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// From now on aircraft are found by multicast DNS too.
+    ///
+    /// # Errors
+    /// The system gives it no thread or no socket.
+    pub fn find(&mut self) -> Result<(), String> {
+        let daemon = mdns_sd::ServiceDaemon::new().map_err(|error| error.to_string())?;
+        let owner::Following { client, keys, .. } = self.following.clone();
+        self.tasks.spawn(find::find(daemon, client, keys, self.service.clone()));
+        Ok(())
     }
 
     /// The fleet as it is now; what GET `/api/v1/fleet` answers.

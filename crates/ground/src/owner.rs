@@ -89,8 +89,19 @@ pub(crate) enum Request {
     /// One aircraft by its id, with everything.
     Aircraft(String, oneshot::Sender<Result<FleetAircraft, Refused>>),
     Note(FleetCommandNote, oneshot::Sender<Result<(), Refused>>),
+    /// An aircraft that was found.
+    Found(Found),
+    /// Whether one of these addresses is followed.
+    Follows(Vec<String>, oneshot::Sender<bool>),
     /// Id and address of each aircraft that is one.
     Addresses(oneshot::Sender<Vec<(String, String)>>),
+}
+
+/// An aircraft that answered at an address.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) address: String,
+    pub(crate) id: String,
 }
 
 /// One event for every console, already in its bytes.
@@ -123,6 +134,33 @@ pub(crate) struct About {
     pub(crate) has_map: bool,
 }
 
+/// How an aircraft is followed.
+#[derive(Clone, Debug)]
+pub(crate) struct Following {
+    pub(crate) client: reqwest::Client,
+    pub(crate) keys: Option<wingbeat_tls::Identity>,
+    /// The name by which leases are held; none where this console may hold none.
+    pub(crate) lease: Option<String>,
+    pub(crate) desk: Option<Arc<Desk>>,
+}
+
+impl Following {
+    /// Begins what holds an aircraft's lease and what receives its events.
+    pub(crate) fn begin(
+        &self,
+        tasks: &mut JoinSet<()>,
+        index: usize,
+        address: &str,
+        owner: &mpsc::Sender<Message>,
+    ) {
+        let (client, address) = (&self.client, address.to_owned());
+        if let Some(name) = self.lease.clone() {
+            tasks.spawn(crate::lease::hold(client.clone(), address.clone(), name, self.desk.clone()));
+        }
+        tasks.spawn(crate::follow::follow(client.clone(), self.keys.clone(), index, address, owner.clone()));
+    }
+}
+
 /// What every console has been sent: the next update says what is different.
 #[derive(Default)]
 struct Sent {
@@ -143,6 +181,7 @@ pub(crate) struct Owner {
     clients: client::Clients,
     /// What signs orders, and repeats them by radio.
     desk: Option<Arc<Desk>>,
+    following: Following,
     pushes: broadcast::Sender<Push>,
     /// For the tasks that the owner starts.
     messages: mpsc::Sender<Message>,
@@ -160,10 +199,11 @@ impl Owner {
         about: About,
         fleet: Fleet,
         clients: client::Clients,
-        desk: Option<Arc<Desk>>,
+        following: Following,
         messages: mpsc::Sender<Message>,
         now: Instant,
     ) -> Self {
+        let desk = following.desk.clone();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_unix_ms = u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX);
         Self {
@@ -175,6 +215,7 @@ impl Owner {
             ledger: Ledger::default(),
             clients,
             desk,
+            following,
             pushes: broadcast::Sender::new(PUSHES_KEPT),
             messages,
             tasks: JoinSet::new(),
@@ -214,11 +255,22 @@ impl Owner {
             Request::Picture(reply) => drop(reply.send(self.picture(now))),
             Request::Subscribe(reply) => drop(reply.send(self.subscribe(now))),
             Request::Command(request, by, reply) => drop(reply.send(self.command(&request, by, now))),
+            Request::Found(found) => self.found(&found),
+            Request::Follows(addresses, reply) => {
+                let follows = self.fleet.addresses().any(|known| addresses.iter().any(|one| one == known));
+                let _ = reply.send(follows);
+            }
             Request::Addresses(reply) => drop(reply.send(self.addresses())),
             Request::Locate(id, reply) => drop(reply.send(self.locate(&id).map(str::to_owned))),
             Request::Aircraft(id, reply) => drop(reply.send(self.aircraft(&id, now))),
             Request::Note(note, reply) => drop(reply.send(self.note(note))),
         }
+    }
+
+    fn found(&mut self, Found { address, id }: &Found) {
+        let Some(index) = self.fleet.add(address, id) else { return };
+        tracing::info!("aircraft {id} was found at {address}");
+        self.following.begin(&mut self.tasks, index, address, &self.messages);
     }
 
     fn addresses(&self) -> Vec<(String, String)> {

@@ -14,7 +14,7 @@ use crate::access::Access;
 use crate::client::Clients;
 use crate::desk::Desk;
 use crate::links::{self, LinkTest, Party};
-use crate::owner::{Admitted, Request, Subscription};
+use crate::owner::{Admitted, Found, Request, Subscription};
 use crate::refused::Refused;
 
 /// The owner's front.
@@ -111,6 +111,16 @@ impl Service {
     /// Keeps why a command was given.
     pub(crate) async fn note(&self, note: FleetCommandNote) -> Result<(), Refused> {
         self.ask(|reply| Request::Note(note, reply)).await?
+    }
+
+    /// An aircraft that was found. Where the service is ending, nobody follows it.
+    pub(crate) async fn found(&self, found: Found) {
+        let _ = self.owner.send(Request::Found(found)).await;
+    }
+
+    /// Whether one of these addresses is followed.
+    pub(crate) async fn follows(&self, addresses: Vec<String>) -> bool {
+        self.ask(|reply| Request::Follows(addresses, reply)).await.unwrap_or(true)
     }
 
     /// The links of every pair.

@@ -19,6 +19,21 @@ describe('health', () => {
     expect(isStale(links)).toBe(false);
   });
 
+  it('four links are told apart', () => {
+    const of = (...change: Parameters<typeof aircraft>) => {
+      const { console, companion, flightController, radio } = health(received(aircraft(...change)), 1_000, true);
+      return [console, companion, flightController, radio];
+    };
+    const radio = { ...status(1).radio, received: 7 };
+    expect(of(1, { radio })).toEqual(['up', 'up', 'up', 'up']);
+    expect(of(1, { radio: { ...radio, received: 0 } })).toEqual(['up', 'up', 'up', 'never_seen']);
+    expect(of(1, { radio: { ...radio, down: 'no interface wlan0' } })).toEqual(['up', 'up', 'up', 'lost']);
+    expect(of(1, { radio, flight_controller: controllerLost })).toEqual(['up', 'up', 'lost', 'up']);
+    expect(of(1, { radio }, { link: 'lost', age_ms: 9_000 })).toEqual(['up', 'lost', 'unknown', 'unknown']);
+    const behind = health(received(aircraft(1, { radio })), 1_000, false);
+    expect([behind.console, behind.companion, behind.radio]).toEqual(['lost', 'unknown', 'unknown']);
+  });
+
   it('behind a lost companion the flight controller is unknown', () => {
     const links = health(received(aircraft(1, {}, { link: 'lost', age_ms: 9_000 })), 1_000, true);
     expect([links.companion, links.flightController]).toEqual(['lost', 'unknown']);
@@ -35,7 +50,7 @@ describe('health', () => {
   it('an aircraft that was never in contact has no age', () => {
     const links = health(received(neverSeen(1)), 6_000, true);
     expect(links).toEqual({
-      companion: 'never_seen', companionAgeMs: undefined, flightController: 'never_seen', flightControllerAgeMs: undefined,
+      console: 'up', radio: 'never_seen', companion: 'never_seen', companionAgeMs: undefined, flightController: 'never_seen', flightControllerAgeMs: undefined,
     });
   });
 
