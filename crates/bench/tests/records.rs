@@ -8,6 +8,8 @@ use wingbeat_bench::flight::{fly, fly_recorded};
 use wingbeat_bench::recording::file;
 use wingbeat_bench::scenario::{Scenario, Task, staircase};
 use wingbeat_geo::Duration;
+use wingbeat_record::compare::{CompareError, Flights, Named, rows};
+use wingbeat_record::diff::{self, diff};
 use wingbeat_record::event::Event;
 use wingbeat_record::reader::{Log, ReadError};
 use wingbeat_record::replay::{Options, Outcome, ReplayError, Until, replay};
@@ -137,6 +139,104 @@ fn what_is_wrong_with_a_log_is_found() {
         }
     }
     assert!(kept > 6, "{kept}");
+}
+
+fn differ(first: &Log, second: &Log, options: &diff::Options<'_>) -> diff::Difference {
+    match diff(first, second, options).unwrap() {
+        diff::Outcome::Differ(difference) => difference,
+        diff::Outcome::Same(count) => panic!("{count} records are the same"),
+    }
+}
+
+#[test]
+fn two_logs_differ_from_the_first_record_on_that_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = flown(folder.path());
+    let read = || Log::read(&files[1]).unwrap();
+    let all = diff::Options { only: &[], any_time: false, context: 3 };
+    assert!(matches!(diff(&read(), &read(), &all), Ok(diff::Outcome::Same(1_000..))));
+
+    // An answer that is another.
+    let mut other = read();
+    let block = other.blocks.len() / 2;
+    let (mut rest, mut byte) = (other.blocks[block].records.as_slice(), None);
+    while let Ok((_, event, after)) = Event::read(rest) {
+        if matches!(event, Event::ToAutopilot(bytes) if bytes.len() > 20) {
+            byte = Some(other.blocks[block].records.len() - after.len() - 1);
+        }
+        rest = after;
+    }
+    let byte = byte.unwrap();
+    other.blocks[block].records[byte] ^= 1;
+    let difference = differ(&read(), &other, &all);
+    assert!(difference.is_answer && difference.same > 500, "{difference:?}");
+    let lines = [&difference.before, &difference.first, &difference.second];
+    assert_eq!(lines.map(Vec::len), [3, 3, 3]);
+    assert!(difference.first[0].contains("to-autopilot") && difference.second[0].contains("to-autopilot"));
+    assert_ne!(difference.first[0], difference.second[0]);
+    let only = ["log".to_owned()];
+    let lines_only = diff::Options { only: &only, ..all };
+    assert!(matches!(diff(&read(), &other, &lines_only), Ok(diff::Outcome::Same(5..))));
+
+    // The same at other times.
+    let mut later = read();
+    later.blocks[block].from_us += 1;
+    assert!(differ(&read(), &later, &all).same > 500);
+    let any_time = diff::Options { any_time: true, ..all };
+    assert!(matches!(diff(&read(), &later, &any_time), Ok(diff::Outcome::Same(1_000..))));
+
+    // One that ends before the other; another program's beginning is the same.
+    let mut cut = read();
+    cut.blocks.truncate(block);
+    let difference = differ(&cut, &read(), &all);
+    assert_eq!((difference.first.len(), difference.second.len()), (0, 3));
+    let mut version = read();
+    let agent = wingbeat_record::AGENT.as_bytes();
+    let at = version.blocks[0].records.windows(agent.len()).position(|bytes| bytes == agent).unwrap();
+    version.blocks[0].records[at..at + agent.len()].copy_from_slice(b"0123456789abcdef");
+    assert!(matches!(diff(&read(), &version, &all), Ok(diff::Outcome::Same(_))));
+}
+
+#[test]
+fn a_flight_is_compared_with_another_as_the_thesis_does() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let fly = |seed, folder: &Path| fly_recorded(&scenario(), seed, LIMIT, Some(folder)).unwrap();
+    let (real, bench) = (fly(7, one.path()), fly(8, two.path()));
+    let logs = |folder: &Path, aircraft: &[usize]| -> Vec<Named> {
+        let log = |&i: &usize| (format!("log {i}"), Log::read(&file(folder, i)).unwrap());
+        aircraft.iter().map(log).collect()
+    };
+    // The order of the files is not that of the aircraft.
+    let flights = Flights {
+        real: logs(one.path(), &[0, 1, 2]),
+        bench: logs(two.path(), &[2, 0, 1]),
+        real_off: vec![],
+        bench_off: logs(one.path(), &[1, 2, 0]),
+    };
+    let found = rows(&flights).unwrap();
+    assert_eq!(found.len(), 3);
+    for (i, row) in found.iter().enumerate() {
+        let near = |found_s: f64, expected_s: f64| (found_s - expected_s).abs() < 0.6;
+        assert!(near(row.real_s.0, real.aircraft[i].flight_time_s), "{row:?} {:?}", real.aircraft[i]);
+        assert!(near(row.bench_s.0, bench.aircraft[i].flight_time_s), "{row:?} {:?}", bench.aircraft[i]);
+        assert!(near(row.bench_s.1.unwrap(), real.aircraft[i].flight_time_s) && row.real_s.1.is_none());
+        // The same mission with other noise: near, and not the same.
+        assert!(row.apart_m.0 > 0.0 && row.apart_m.1 < 5.0 && row.apart_m.0 < row.apart_m.1, "{row:?}");
+    }
+
+    let refused = |flights: Flights| rows(&flights).unwrap_err();
+    let of = |real: &[usize], bench: &[usize], off: &[usize]| Flights {
+        real: logs(one.path(), real),
+        bench: logs(two.path(), bench),
+        real_off: logs(one.path(), off),
+        bench_off: vec![],
+    };
+    assert_eq!(refused(of(&[0, 1], &[0], &[])), CompareError::Counts { real: 2, bench: 1 });
+    assert!(matches!(refused(of(&[0, 0], &[0, 1], &[])), CompareError::Twice { .. }));
+    assert!(matches!(refused(of(&[0], &[0], &[1])), CompareError::Missing { set: "--real-off", .. }));
+    let mut cut = of(&[0], &[0], &[]);
+    cut.real[0].1.blocks.truncate(1);
+    assert_eq!(refused(cut), CompareError::NoFlight("log 0".into()));
 }
 
 /// Flights that failed once: copied here they are flown again by every version. What each comes to is in the

@@ -14,6 +14,7 @@ use wingbeat_record::event::Event;
 use wingbeat_record::export::{describe, tlog, track};
 use wingbeat_record::reader::Log;
 use wingbeat_record::replay::{Options, Outcome, Until, replay};
+use wingbeat_record::{compare, diff, store};
 
 /// Flight logs (docs/records.md).
 #[derive(Subcommand)]
@@ -22,6 +23,10 @@ pub(crate) enum Command {
     Replay(ReplayArguments),
     /// Print the records of a log, one on each line.
     Show(ShowArguments),
+    /// Print the first record in which two logs differ, with those around it. Exit code 1 where one does.
+    Diff(DiffArguments),
+    /// Print flight times of real flights next to those of the bench, in the form of thesis Table 5.5.
+    Compare(CompareArguments),
     /// Write a flight, or several on one time base, in another format.
     Export(ExportArguments),
 }
@@ -61,6 +66,42 @@ pub(crate) struct ShowArguments {
     to: f64,
 }
 
+/// Arguments of `wingbeat log diff`.
+#[derive(Args)]
+pub(crate) struct DiffArguments {
+    /// A log; parts of the same flight that follow it are read too.
+    first: PathBuf,
+    /// Another: of another version, another seed, another flight.
+    second: PathBuf,
+    /// Only records of these names, for example log,reply; without it all but what is plotted.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Equal records at different times are the same.
+    #[arg(long)]
+    any_time: bool,
+    /// Records that are shown before the difference, and of each log from there on.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    context: usize,
+}
+
+/// Arguments of `wingbeat log compare`.
+#[derive(Args)]
+pub(crate) struct CompareArguments {
+    /// A log of a real flight, or a folder with one log of each aircraft.
+    real: PathBuf,
+    /// The same of the bench.
+    bench: PathBuf,
+    /// The real flight without the protocol.
+    #[arg(long, value_name = "PATH")]
+    real_off: Option<PathBuf>,
+    /// The bench's flight without the protocol.
+    #[arg(long, value_name = "PATH")]
+    bench_off: Option<PathBuf>,
+    /// What the table calls it; the bench's own name of the flight without it.
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<String>,
+}
+
 /// Arguments of `wingbeat log export`.
 #[derive(Args)]
 pub(crate) struct ExportArguments {
@@ -70,6 +111,9 @@ pub(crate) struct ExportArguments {
     /// The format.
     #[arg(long, value_enum)]
     to: Format,
+    /// Without heights: ns2, bonnmotion, scr.
+    #[arg(long)]
+    flat: bool,
     /// The file to write; standard output without it.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -84,10 +128,14 @@ pub(crate) enum Format {
     Csv,
     /// Google Earth.
     Kml,
-    /// ns-2 mobility with heights.
+    /// The same, in an archive.
+    Kmz,
+    /// ns-2 mobility.
     Ns2,
-    /// BonnMotion with heights, for INET.
+    /// BonnMotion, for INET.
     Bonnmotion,
+    /// A script of AutoCAD.
+    Scr,
     /// GPX 1.1.
     Gpx,
 }
@@ -96,6 +144,8 @@ pub(crate) enum Format {
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Replay(arguments) => replay_file(arguments),
+        Command::Diff(arguments) => diff_files(arguments),
+        Command::Compare(arguments) => compare_files(arguments).map(|()| ExitCode::SUCCESS),
         Command::Show(arguments) => show(arguments).map(|()| ExitCode::SUCCESS),
         Command::Export(arguments) => export(arguments).map(|()| ExitCode::SUCCESS),
     }
@@ -177,14 +227,79 @@ fn signing_key(path: &Path) -> Result<SigningKey> {
         .map_err(|refused| anyhow!("--signing-key: found {}, expected {}", refused.found, refused.expected))
 }
 
-fn show(arguments: &ShowArguments) -> Result<()> {
-    for name in &arguments.only {
+fn check_names(only: &[String]) -> Result<()> {
+    for name in only {
         ensure!(
             Event::NAMES.contains(&name.as_str()),
             "--only: found {name:?}, expected names of {}",
             Event::NAMES.join(", ")
         );
     }
+    Ok(())
+}
+
+fn diff_files(arguments: &DiffArguments) -> Result<ExitCode> {
+    check_names(&arguments.only)?;
+    let (first, second) = (read(&arguments.first)?, read(&arguments.second)?);
+    let DiffArguments { only, any_time, context, .. } = arguments;
+    let options = diff::Options { only, any_time: *any_time, context: *context };
+    let outcome = diff::diff(&first, &second, &options);
+    match outcome.map_err(|error| anyhow!("a record of the journal: found {error}"))? {
+        diff::Outcome::Same(count) => {
+            print(&format!("{count} records are the same"));
+            Ok(ExitCode::SUCCESS)
+        }
+        diff::Outcome::Differ(difference) => {
+            let diff::Difference { same, before, first, second, is_answer } = difference;
+            let what =
+                if is_answer { "what the agents answered differs" } else { "what they were given differs" };
+            print(&format!("{same} records are the same, then {what}"));
+            let ends = || vec!["the log ends".to_owned()];
+            let or_end = |lines: Vec<String>| if lines.is_empty() { ends() } else { lines };
+            for (sign, lines) in [(' ', before), ('-', or_end(first)), ('+', or_end(second))] {
+                for line in lines {
+                    print(&format!("{sign} {line}"));
+                }
+            }
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// The logs of a path: one, or the first part of each flight in a folder, by name.
+fn logs_in(path: &Path) -> Result<Vec<(String, Log)>> {
+    let mut files = vec![path.to_path_buf()];
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
+        files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+        files.retain(|file| file.extension().is_some_and(|ending| ending == store::ENDING));
+        files.sort();
+        // What follows the first part of a flight is read with it.
+        let parts: Vec<PathBuf> = files.iter().filter_map(|file| store::next_part(file)).collect();
+        files.retain(|file| !parts.contains(file));
+        ensure!(!files.is_empty(), "{}: found no flight log, expected one of each aircraft", path.display());
+    }
+    files.iter().map(|file| Ok((file.display().to_string(), read(file)?))).collect()
+}
+
+fn compare_files(arguments: &CompareArguments) -> Result<()> {
+    let or_none =
+        |path: &Option<PathBuf>| path.as_deref().map(logs_in).transpose().map(Option::unwrap_or_default);
+    let flights = compare::Flights {
+        real: logs_in(&arguments.real)?,
+        bench: logs_in(&arguments.bench)?,
+        real_off: or_none(&arguments.real_off)?,
+        bench_off: or_none(&arguments.bench_off)?,
+    };
+    let rows = compare::rows(&flights)?;
+    let own = flights.bench.first().and_then(|(_, log)| log.about.get("flight"));
+    let scenario = arguments.scenario.as_ref().or(own).map_or("-", String::as_str);
+    print(compare::table(scenario, &rows).trim_end());
+    Ok(())
+}
+
+fn show(arguments: &ShowArguments) -> Result<()> {
+    check_names(&arguments.only)?;
     let log = read(&arguments.file)?;
     for (key, value) in &log.about {
         if !print(&format!("# {key}: {value}")) {
@@ -207,6 +322,12 @@ fn show(arguments: &ShowArguments) -> Result<()> {
 }
 
 fn export(arguments: &ExportArguments) -> Result<()> {
+    let has_flat = matches!(arguments.to, Format::Ns2 | Format::Bonnmotion | Format::Scr);
+    ensure!(
+        has_flat || !arguments.flat,
+        "--flat: found a format without it, expected ns2, bonnmotion or scr"
+    );
+    let with_heights = !arguments.flat;
     let logs = arguments.files.iter().map(|file| read(file)).collect::<Result<Vec<_>>>()?;
     let one = || -> Result<&Log> {
         ensure!(logs.len() == 1, "found {} logs, expected one: this format has one aircraft", logs.len());
@@ -227,8 +348,10 @@ fn export(arguments: &ExportArguments) -> Result<()> {
             tracks().iter().try_for_each(|track| track::csv(track, &mut to))?;
         }
         Format::Kml => track::kml(&tracks(), &mut to)?,
-        Format::Ns2 => track::ns2(&tracks(), &mut to)?,
-        Format::Bonnmotion => track::bonnmotion(&tracks(), &mut to)?,
+        Format::Kmz => track::kmz(&tracks(), &mut to)?,
+        Format::Scr => track::autocad(&tracks(), with_heights, &mut to)?,
+        Format::Ns2 => track::ns2(&tracks(), with_heights, &mut to)?,
+        Format::Bonnmotion => track::bonnmotion(&tracks(), with_heights, &mut to)?,
         Format::Gpx => track::gpx(&tracks(), time, &mut to)?,
     }
     to.flush()?;

@@ -162,3 +162,29 @@ fn a_plan_with_an_unknown_key() {
     let path = mission(folder.path(), "plan.toml", &plan);
     refused(&["bench", "run", &path], &["plan.toml", "line", "unknown field `repaet`", "expected"]);
 }
+
+#[test]
+fn logs_that_cannot_be_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    let flight = "tests/flights";
+    let file = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(flight)).unwrap();
+    let file = file.map(|entry| entry.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "mcap"));
+    let file = file.unwrap().display().to_string();
+    refused(
+        &["log", "compare", &path, &file],
+        &[&path, "found no flight log", "expected one of each aircraft"],
+    );
+    let missing = format!("{path}/none.mcap");
+    refused(&["log", "compare", &file, &missing], &[&missing, "No such file"]);
+    std::fs::write(folder.path().join("text.mcap"), "no log").unwrap();
+    refused(&["log", "diff", &file, &format!("{path}/text.mcap")], &["text.mcap", "expected a flight log"]);
+    refused(
+        &["log", "diff", &file, &file, "--only", "logs"],
+        &["--only", "\"logs\"", "expected names of", "before"],
+    );
+    refused(
+        &["log", "export", &file, "--to", "kml", "--flat"],
+        &["--flat", "expected ns2, bonnmotion or scr"],
+    );
+}

@@ -264,7 +264,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 25] = [
+    pub const NAMES: [&'static str; 26] = [
         "began",
         "lost",
         "wake",
@@ -278,6 +278,7 @@ impl<'a> Event<'a> {
         "operator",
         "mission",
         "guard",
+        "before",
         "ground-station",
         "probe",
         "lease",

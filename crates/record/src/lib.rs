@@ -15,9 +15,15 @@
 //! | [`start`] | what makes the agent anew |
 //! | [`reader`] | reads a file up to its last good chunk |
 //! | [`replay`](mod@replay) | gives the inputs to a fresh agent and compares what it answers |
+//! | [`diff`](mod@diff) | the first record in which two logs differ |
+//! | [`compare`] | real flights next to the bench's |
 //! | [`export`] | the same flight in formats of others |
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "replay")]
+pub mod compare;
+#[cfg(feature = "replay")]
+pub mod diff;
 pub mod event;
 #[cfg(feature = "replay")]
 pub mod export;

@@ -3,7 +3,7 @@
 //! | module | for |
 //! |---|---|
 //! | [`tlog`] | MAVProxy, `mavlogdump`, QGroundControl |
-//! | [`track`] | positions of one or more flights: CSV, KML, ns-2, BonnMotion, GPX |
+//! | [`track`] | positions of one or more flights: CSV, KML, KMZ, ns-2, BonnMotion, GPX, AutoCAD |
 
 pub mod tlog;
 pub mod track;

@@ -38,13 +38,15 @@ pub struct Track {
     pub name: String,
     /// Its positions; consecutive equal ones are left out.
     pub fixes: Vec<Fix>,
+    /// Time with armed motors, seconds: what the bench counts as flight time.
+    pub armed_s: f64,
     /// UTC of time zero, microseconds after 1970, where it is known.
     pub utc_us: Option<u64>,
 }
 
 /// The tracks of flights, one log for each aircraft, between the first and the last moment at which motors were armed; of
 /// one that never was, all of it.
-pub fn tracks(logs: &[Log]) -> Vec<Track> {
+pub fn tracks<'a>(logs: impl IntoIterator<Item = &'a Log>) -> Vec<Track> {
     let mut frame: Option<Frame> = None;
     let mut all = Vec::new();
     for log in logs {
@@ -75,6 +77,8 @@ pub fn tracks(logs: &[Log]) -> Vec<Track> {
     all.into_iter()
         .map(|(name, utc, samples)| {
             let mut fixes: Vec<Fix> = Vec::new();
+            let armed = samples.windows(2).filter(|pair| pair[1].1.armed);
+            let armed_us: u64 = armed.map(|pair| pair[1].0.saturating_sub(pair[0].0)).sum();
             for (at_us, sample) in samples {
                 let Some([latitude_e7, longitude_e7, altitude_mm]) = sample.position else { continue };
                 let position = Position { latitude_e7, longitude_e7, altitude_mm };
@@ -92,7 +96,7 @@ pub fn tracks(logs: &[Log]) -> Vec<Track> {
                     heading_rad: (f64::from(sample.heading_cdeg) / 1e2).to_radians(),
                 });
             }
-            Track { name, fixes, utc_us: is_utc.then_some(zero_us) }
+            Track { name, fixes, armed_s: armed_us as f64 / 1e6, utc_us: is_utc.then_some(zero_us) }
         })
         .collect()
 }
@@ -164,21 +168,55 @@ pub fn kml(tracks: &[Track], mut to: impl Write) -> io::Result<()> {
     writeln!(to, "</Document></kml>")
 }
 
-/// ns-2 mobility with heights, as `ns3::Ns2MobilityHelper` reads it: the initial position, then one at each time
+/// The same in a ZIP archive, as Google Earth opens it: its first file is `doc.kml`.
+///
+/// # Errors
+/// What the writer answers.
+pub fn kmz(tracks: &[Track], mut to: impl Write) -> io::Result<()> {
+    let mut archive = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+    archive.start_file("doc.kml", zip::write::SimpleFileOptions::default())?;
+    kml(tracks, &mut archive)?;
+    to.write_all(archive.finish()?.get_ref())
+}
+
+/// A script that AutoCAD runs: a polyline for each aircraft, which an empty line ends; `3DPOLY` with heights, else
+/// `PLINE`. With the incumbent's names of both, which are those of every language.
+///
+/// # Errors
+/// What the writer answers.
+pub fn autocad(tracks: &[Track], with_heights: bool, mut to: impl Write) -> io::Result<()> {
+    for track in tracks.iter().filter(|track| !track.fixes.is_empty()) {
+        writeln!(to, "{}", if with_heights { "._3DPOLY" } else { "._PLINE" })?;
+        for fix in &track.fixes {
+            write!(to, "{:.2},{:.2}", fix.local_m.x, fix.local_m.y)?;
+            if with_heights {
+                write!(to, ",{:.2}", fix.height_m)?;
+            }
+            writeln!(to)?;
+        }
+        writeln!(to)?;
+    }
+    Ok(())
+}
+
+/// ns-2 mobility, with or without heights, as `ns3::Ns2MobilityHelper` reads it: the initial position, then one at each time
 /// (<https://www.nsnam.org/docs/models/html/mobility.html>).
 ///
 /// # Errors
 /// What the writer answers.
-pub fn ns2(tracks: &[Track], mut to: impl Write) -> io::Result<()> {
+pub fn ns2(tracks: &[Track], with_heights: bool, mut to: impl Write) -> io::Result<()> {
     for (node, track) in tracks.iter().enumerate() {
-        let axes = |fix: &Fix| [("X_", fix.local_m.x), ("Y_", fix.local_m.y), ("Z_", fix.height_m)];
+        let axes = |fix: &Fix| {
+            let all = [("X_", fix.local_m.x), ("Y_", fix.local_m.y), ("Z_", fix.height_m)];
+            all.into_iter().take(if with_heights { 3 } else { 2 })
+        };
         let Some(first) = track.fixes.first() else { continue };
         for (axis, value) in axes(first) {
             writeln!(to, "$node_({node}) set {axis} {value:.2}")?;
         }
         let mut last = axes(first);
         for fix in track.fixes.iter().skip(1) {
-            for ((axis, value), (_, before)) in axes(fix).into_iter().zip(last) {
+            for ((axis, value), (_, before)) in axes(fix).zip(last) {
                 if format!("{value:.2}") != format!("{before:.2}") {
                     writeln!(to, "$ns_ at {:.2} $node_({node}) set {axis} {value:.2}", fix.time_s)?;
                 }
@@ -189,12 +227,13 @@ pub fn ns2(tracks: &[Track], mut to: impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// BonnMotion with heights, as INET's `BonnMotionMobility` reads it: a line for each aircraft, `t x y z` again and again
+/// BonnMotion, as INET's `BonnMotionMobility` reads it: a line for each aircraft, `t x y z` again and again, or `t x y`
+/// without heights, with times that never decrease
 /// (<https://doc.omnetpp.org/inet/api-current/neddoc/inet.mobility.single.BonnMotionMobility.html>, `is3D`).
 ///
 /// # Errors
 /// What the writer answers.
-pub fn bonnmotion(tracks: &[Track], mut to: impl Write) -> io::Result<()> {
+pub fn bonnmotion(tracks: &[Track], with_heights: bool, mut to: impl Write) -> io::Result<()> {
     let end_s =
         tracks.iter().filter_map(|track| track.fixes.last()).map(|fix| fix.time_s).fold(0.0, f64::max);
     for track in tracks {
@@ -205,7 +244,8 @@ pub fn bonnmotion(tracks: &[Track], mut to: impl Write) -> io::Result<()> {
         let ends_earlier = (last.time_s < end_s).then_some(&at_end);
         let all = begins_later.into_iter().chain(&track.fixes).chain(ends_earlier);
         let tuple = |fix: &Fix| {
-            format!("{:.2} {:.2} {:.2} {:.2}", fix.time_s, fix.local_m.x, fix.local_m.y, fix.height_m)
+            let plane = format!("{:.2} {:.2} {:.2}", fix.time_s, fix.local_m.x, fix.local_m.y);
+            if with_heights { format!("{plane} {:.2}", fix.height_m) } else { plane }
         };
         writeln!(to, "{}", all.map(tuple).collect::<Vec<_>>().join(" "))?;
     }
@@ -234,4 +274,94 @@ pub fn gpx(tracks: &[Track], time: impl Fn(u64) -> String, mut to: impl Write) -
         writeln!(to, "</trkseg></trk>")?;
     }
     writeln!(to, "</gpx>")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    fn track(name: &str, from_s: f64, count: u32) -> Track {
+        let fixes = (0..count).map(|i| {
+            let along_m = f64::from(i) * 2.5;
+            Fix {
+                time_s: from_s + f64::from(i) * 0.25,
+                position: Position {
+                    latitude_e7: 394_000_000,
+                    longitude_e7: -3_000_000,
+                    altitude_mm: 112_500,
+                },
+                local_m: DVec3::new(along_m, -3.0, 0.0),
+                height_m: 12.5,
+                speed_m_s: 10.0,
+                heading_rad: 0.0,
+            }
+        });
+        Track { name: name.into(), fixes: fixes.collect(), armed_s: 1.0, utc_us: None }
+    }
+
+    /// Two aircraft, of which the second begins later and ends earlier.
+    fn both() -> [Track; 2] {
+        [track("one & only", 0.0, 9), track("two", 0.5, 3)]
+    }
+
+    fn text(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
+        let mut bytes = Vec::new();
+        write(&mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn bonnmotion_has_the_tuples_that_inet_reads() {
+        for (with_heights, width) in [(true, 4), (false, 3)] {
+            let file = text(|to| bonnmotion(&both(), with_heights, to));
+            assert_eq!(file.lines().count(), 2);
+            for line in file.lines() {
+                let numbers: Vec<f64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+                assert_eq!(numbers.len() % width, 0, "{line}");
+                let times: Vec<f64> = numbers.chunks(width).map(|tuple| tuple[0]).collect();
+                assert!(times.is_sorted(), "{line}");
+                // Each stands before its flight and after it, over the same time.
+                assert_eq!((times.first(), times.last()), (Some(&0.0), Some(&2.0)), "{line}");
+                assert_eq!(numbers[2], -3.0);
+                assert!(!with_heights || numbers[3] == 12.5);
+            }
+        }
+    }
+
+    #[test]
+    fn ns2_has_heights_where_they_are_asked_for() {
+        let file = text(|to| ns2(&both(), true, to));
+        assert!(
+            file.starts_with("$node_(0) set X_ 0.00\n$node_(0) set Y_ -3.00\n$node_(0) set Z_ 12.50\n"),
+            "{file}"
+        );
+        assert!(file.contains("$ns_ at 0.75 $node_(1) set X_ 2.50\n"), "{file}");
+        let flat = text(|to| ns2(&both(), false, to));
+        assert!(!flat.contains("Z_") && flat.contains("$node_(1) set Y_ -3.00\n"), "{flat}");
+    }
+
+    #[test]
+    fn an_autocad_script_has_a_polyline_for_each_aircraft() {
+        let tracks = [track("one", 0.0, 2), track("none", 0.0, 0), track("two", 0.0, 1)];
+        let file = text(|to| autocad(&tracks, true, to));
+        assert_eq!(file, "._3DPOLY\n0.00,-3.00,12.50\n2.50,-3.00,12.50\n\n._3DPOLY\n0.00,-3.00,12.50\n\n");
+        let flat = text(|to| autocad(&tracks, false, to));
+        assert_eq!(flat, "._PLINE\n0.00,-3.00\n2.50,-3.00\n\n._PLINE\n0.00,-3.00\n\n");
+    }
+
+    #[test]
+    fn a_kmz_is_an_archive_of_the_kml() {
+        let (mut first, mut again) = (Vec::new(), Vec::new());
+        kmz(&both(), &mut first).unwrap();
+        kmz(&both(), &mut again).unwrap();
+        assert_eq!(first, again, "no clock of this machine is in it");
+        let mut archive = zip::ZipArchive::new(io::Cursor::new(first)).unwrap();
+        assert_eq!(archive.len(), 1);
+        let mut found = String::new();
+        archive.by_name("doc.kml").unwrap().read_to_string(&mut found).unwrap();
+        assert_eq!(found, text(|to| kml(&both(), to)));
+        assert!(found.contains("<name>one &amp; only</name>"));
+    }
 }
