@@ -175,7 +175,7 @@ pub(crate) struct Driver<R> {
     recording_problem: Option<String>,
     lease: Lease,
     parameters: Parameters,
-    /// Whether what was asked of them has ended, and the next may begin.
+    /// Whether what was asked of them has ended, and the next is due.
     parameters_turn: bool,
     /// Whether the agent was informed that a console holds it.
     leased: bool,
@@ -296,7 +296,7 @@ impl<R: Radio> Driver<R> {
             recording: Recording::Off(None),
             recording_problem: None,
             lease: Lease::default(),
-            parameters: Parameters::default(),
+            parameters: Parameters::new(crate::unix_us()),
             parameters_turn: false,
             leased: false,
             links,

@@ -80,6 +80,12 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
+    /// Nothing is known. A console kept the list of the daemon before: no revision of that one comes again, where it is
+    /// counted from the time.
+    pub(crate) fn new(unix_us: u64) -> Self {
+        Self { revision: unix_us, ..Self::default() }
+    }
+
     pub(crate) fn progress(&self, now: Instant) -> ParameterProgress {
         ParameterProgress {
             work: self.work,
@@ -146,7 +152,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// The parameter to set next, where the one before has ended.
+    /// Takes what came of it. Whether that has ended, and the next may begin.
     pub(crate) fn take(&mut self, now: Instant, reports: &[ParameterReport]) -> bool {
         let mut has_ended = false;
         for report in reports {
