@@ -41,6 +41,7 @@ pub const REPORTS_MAX: usize = 16;
 pub(crate) type Reports = heapless::Vec<ParameterReport, REPORTS_MAX>;
 
 /// The request that is under way.
+#[allow(clippy::large_enum_variant, reason = "an aircraft has no heap, and one of these")]
 #[derive(Debug, Default)]
 pub(crate) enum Requested {
     #[default]
