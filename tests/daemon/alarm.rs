@@ -86,6 +86,7 @@ async fn measure() -> Result<()> {
         aircraft: vec![daemon.address().to_string()],
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: None,
         protection: Default::default(),

@@ -121,6 +121,7 @@ async fn corrections_of_a_base_station_give_two_aircraft_an_rtk_fix_and_hold_up_
         aircraft: daemons.iter().map(|daemon| daemon.address().to_string()).collect(),
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: Some(ConsoleConfig { keys, clock, state: None, rtcm: Some(source.clone()) }),
         protection: Default::default(),

@@ -211,6 +211,7 @@ fn five_daemons_in_namespaces_fly_muscop_and_one_is_killed() {
         aircraft,
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: None,
         protection: Default::default(),

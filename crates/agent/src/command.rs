@@ -69,6 +69,20 @@ pub enum Rejection {
     /// The flight has begun: it was judged by the parameters as they are.
     #[error("parameters are set on the ground in state Start, found {0}")]
     Underway(StateId),
+    /// Nothing is known of the flight controller's motors.
+    #[error("parameters: found no heartbeat of the flight controller, expected one")]
+    NotReceived,
+    /// In flight parameters are neither read nor set.
+    #[error("parameters: found armed motors, expected disarmed ones")]
+    MotorsArmed,
+    /// One request at a time.
+    #[error("parameters: found another request under way, expected none")]
+    UnderWay,
+    /// What is given back after the flight would undo what is set now.
+    #[error(
+        "parameters: found the pilot's set otherwise for a flight, expected them given back (engage does that)"
+    )]
+    Lent,
     /// Every parameter that has one cure is as it should be.
     #[error("no parameter to set: what else fails has no single cure")]
     NothingToSet,

@@ -27,6 +27,7 @@ mod layers;
 mod loan;
 mod orders;
 mod origin;
+mod parameters;
 mod passed;
 mod probes;
 mod remote_id;
@@ -47,13 +48,17 @@ pub use coordination::Coordination;
 pub use corrections::{CorrectionRefused, CorrectionsStatus};
 pub use loan::{CURES_MAX, Cure};
 pub use origin::{Origin, Sample};
+pub use parameters::{ParameterOrder, ParameterReport, REPORTS_MAX};
 pub use probes::ProbeOrder;
 pub use remote_id::RemoteIdStatus;
 pub use status::{
     CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation, Status,
 };
 pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
-pub use wingbeat_autopilot::parameter::{Finding, Watched};
+pub use wingbeat_autopilot::parameter::{
+    Change as ParameterChange, Finding, Listed as ListedParameter, Name as ParameterName,
+    Value as ParameterValue, Watched,
+};
 pub use wingbeat_autopilot::remote_id::{self as open_drone_id, OperatorPlace};
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
 pub use wingbeat_protocol::{Command, ConfigError, Phase, Severity, StateId, Text, View};
@@ -67,6 +72,7 @@ use guardian::{Activity, Before, Modes, Pulse, Stance};
 use heapless::Vec;
 use loan::Loan;
 use orders::Orders;
+use parameters::Requested;
 use passed::LastCommand;
 use remote_id::RemoteIdState;
 use senders::{CONSOLES_MAX, SENDERS_MAX, Senders};
@@ -80,7 +86,7 @@ use wingbeat_autopilot::gateway::ConsoleHeartbeat;
 use wingbeat_autopilot::gnss_time::GnssClock;
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::job::TRANSMIT_LEN_MAX;
-use wingbeat_autopilot::parameter::Watch;
+use wingbeat_autopilot::parameter::{Change, Watch};
 use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::telemetry::switch::ModeSwitch;
@@ -126,6 +132,8 @@ pub enum Input<'a> {
     },
     /// The operator hands over a mission: waypoints, heights above home.
     Mission(&'a [Point]),
+    /// The operator reads the flight controller's parameters, or sets one.
+    Parameters(ParameterOrder),
     /// What the guardian answers, or nothing when none does.
     Guard(Option<guardian::Answer>),
     /// Who had the aircraft before, as the guardian knows it. Its owner hands this in before the port opens.
@@ -179,17 +187,20 @@ pub struct Outputs {
     pub datagrams: Vec<Draft, 4>,
     /// Lines for the log.
     pub log: Vec<LogEntry, 16>,
-    /// The answer to [`Input::Operator`], [`Input::Order`] and [`Input::Mission`].
+    /// The answer to [`Input::Operator`], [`Input::Order`], [`Input::Mission`] and [`Input::Parameters`].
     pub reply: Option<Reply>,
     /// The operator's command that was accepted, by whatever path it came.
     pub accepted: Option<Command>,
     /// The probe that was received, and its sender.
     pub probe: Option<(VehicleId, Probe)>,
+    /// What came of [`Input::Parameters`].
+    pub parameters: Vec<ParameterReport, REPORTS_MAX>,
 }
 
 impl Outputs {
     fn clear(&mut self) {
         self.autopilot.clear();
+        self.parameters.clear();
         self.datagrams.clear();
         self.log.clear();
         (self.reply, self.accepted, self.probe) = (None, None, None);
@@ -262,6 +273,8 @@ pub struct Agent {
     gauge: energy::Gauge,
     /// Parameters of the pilot that are set otherwise for the flight.
     loan: Loan,
+    /// What of the parameters the operator asked for.
+    requested: Requested,
     /// What our clock is counted from in datagrams, microseconds.
     counter_base_us: u64,
     /// The counter of our last datagram.
@@ -341,6 +354,7 @@ impl Agent {
             separation: separation::Monitor::new(config.separation),
             gauge: energy::Gauge::default(),
             loan: Loan::default(),
+            requested: Requested::default(),
             counter_base_us: 0,
             counter: 0,
             senders: Senders::default(),
@@ -474,6 +488,7 @@ impl Agent {
             Input::Order(opened) => out.reply = Some(self.on_posted_order(now, opened, out)),
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
+            Input::Parameters(order) => out.reply = Some(self.begin_parameters(now, order)),
             // Of an autopilot that was heard we know more.
             Input::Before(before) => {
                 if self.telemetry.system_id.is_none() {
@@ -544,6 +559,7 @@ impl Agent {
             consider(self.streams.due(), "telemetry check due");
             consider(self.parameters.due(), "parameter check due");
             consider(self.gnss_clock.due(), "question for the clock due");
+            consider(self.requested.due(), "parameters asked for");
             if self.config.remote_id.is_some() {
                 consider(self.remote_id.due(), "Remote ID due");
             }
@@ -844,6 +860,7 @@ impl Agent {
             self.gnss_clock.on_message(now, has_fix, &frame.message);
             self.executor.on_message(now, &frame.message, self.protocol.route());
             self.loan.on_message(now, &frame.message);
+            self.requested.on_message(now, &frame.message, &mut out.parameters);
         }
     }
 
@@ -1073,6 +1090,57 @@ impl Agent {
         Reply::Accepted
     }
 
+    /// On the ground: in flight the line is the telemetry's, and what is flown was judged by the parameters as they are.
+    #[inline(never)]
+    fn begin_parameters(&mut self, now: Instant, order: ParameterOrder) -> Reply {
+        if !self.is_judged(now) {
+            return Reply::Refused(Rejection::NotReceived);
+        }
+        if self.telemetry.armed || self.executor.arms() {
+            return Reply::Refused(Rejection::MotorsArmed);
+        }
+        if self.requested.is_under_way() {
+            return Reply::Refused(Rejection::UnderWay);
+        }
+        if let ParameterOrder::Set { .. } = order {
+            if let Some(by) = self.authority.taken_by() {
+                return Reply::Refused(Rejection::Disengaged(by.clone()));
+            }
+            let view = self.protocol.view();
+            if view.phase != Phase::Start {
+                return Reply::Refused(Rejection::Underway(view.state));
+            }
+            // What is given back after the flight would undo it.
+            if self.loan.has_lent() || self.executor.owes_return_height() {
+                return Reply::Refused(Rejection::Lent);
+            }
+        }
+        self.requested.begin(now, order);
+        Reply::Accepted
+    }
+
+    /// Continues what was asked of the parameters.
+    fn work_parameters(&mut self, now: Instant, out: &mut Outputs) {
+        let Some(system_id) = self.telemetry.system_id.filter(|_| self.requested.is_under_way()) else {
+            return;
+        };
+        let mut transmit = self.outgoing.transmit(system_id, &mut out.autopilot);
+        self.requested.poll(now, self.telemetry.armed, &mut transmit, &mut out.parameters);
+        let line = out.parameters.last().and_then(|report| match report {
+            ParameterReport::Ended(Err(failure)) => Some((Severity::Error, text!("parameters: {failure}"))),
+            ParameterReport::Ended(Ok(())) => match out.parameters.iter().rev().nth(1) {
+                Some(ParameterReport::Set(name, Change { before, now })) if before != now => {
+                    Some((Severity::Info, text!("parameter {name} set from {before} to {now}")))
+                }
+                Some(_) | None => None,
+            },
+            ParameterReport::Listed(_) | ParameterReport::Unreadable(_) | ParameterReport::Set(..) => None,
+        });
+        if let Some((severity, line)) = line {
+            out.log(severity, line);
+        }
+    }
+
     /// The first check that does not hold where the command relies on it. What held at *Setup* may not at *Start*: in
     /// their slots aircraft wait for the operator for as long as he likes.
     fn failed_check(&self, now: Instant, command: Command) -> Option<Check> {
@@ -1284,6 +1352,7 @@ impl Agent {
         }
         self.link_was_up = up;
         self.hand_over_key(now, out);
+        self.work_parameters(now, out);
         self.end_loan();
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.

@@ -90,6 +90,11 @@ impl Loan {
         }
     }
 
+    /// Whether any is to be given back.
+    pub(crate) fn has_lent(&self) -> bool {
+        !self.lent.is_empty()
+    }
+
     /// When it wants polling.
     pub(crate) fn due(&self) -> Instant {
         match (&self.job, self.under_way) {

@@ -1037,3 +1037,124 @@ fn after_a_reboot_everything_is_asked_anew() {
     assert_eq!((status.flight_controller.reboots, status.navigation), (1, None));
     assert!(bench.log.iter().any(|e| e.text.contains("rebooted")));
 }
+
+/// An autopilot with three parameters; whole numbers, but the second.
+fn answer_as_three(bench: &mut Bench, reports: &mut StdVec<ParameterReport>, held: &mut [f32; 3]) {
+    const NAMES: [&str; 3] = ["RTL_ALT", "ATC_RAT_RLL_P", "WPNAV_SPEED"];
+    for _ in 0..30 {
+        bench.now = bench.now + Duration::from_millis(100);
+        let mut out = Outputs::default();
+        bench.agent.handle(bench.now, Input::Wake, &mut out);
+        let mut sent = StdVec::new();
+        loop {
+            Decoder::default().push(&out.autopilot, |f| sent.push(f.message));
+            reports.extend(out.parameters.iter().copied());
+            bench.log.extend(out.log.iter().cloned());
+            let Some(message) = sent.pop() else { break };
+            let which: StdVec<usize> = match message {
+                MavMessage::PARAM_REQUEST_LIST(_) => StdVec::from([0, 2]),
+                MavMessage::PARAM_REQUEST_READ(m) if m.param_index >= 0 => {
+                    StdVec::from([m.param_index as usize])
+                }
+                MavMessage::PARAM_REQUEST_READ(m) => {
+                    let name = wingbeat_autopilot::codec::text(&*m.param_id);
+                    NAMES.iter().position(|n| *n == name).into_iter().collect()
+                }
+                MavMessage::PARAM_SET(m) => {
+                    let name = wingbeat_autopilot::codec::text(&*m.param_id);
+                    let at = NAMES.iter().position(|n| *n == name).unwrap();
+                    held[at] = m.param_value;
+                    StdVec::from([at])
+                }
+                _ => StdVec::new(),
+            };
+            let mut bytes = Vec::<u8, 280>::new();
+            for i in which {
+                let header = MavHeader { system_id: 1, component_id: 1, sequence: 0 };
+                let message = MavMessage::PARAM_VALUE(PARAM_VALUE_DATA {
+                    param_id: NAMES[i].into(),
+                    param_value: held[i],
+                    param_count: 3,
+                    param_index: i as u16,
+                    param_type: match i {
+                        1 => MavParamType::MAV_PARAM_TYPE_REAL32,
+                        _ => MavParamType::MAV_PARAM_TYPE_INT16,
+                    },
+                });
+                encode_v2(header, &message, &mut bytes).unwrap();
+            }
+            out = Outputs::default();
+            if !bytes.is_empty() {
+                bench.agent.handle(bench.now, Input::Autopilot(&bytes), &mut out);
+            }
+        }
+    }
+}
+
+fn set(name: &str, value: f32) -> Input<'static> {
+    Input::Parameters(ParameterOrder::Set { name: ParameterName::new(name).unwrap(), value })
+}
+
+#[test]
+fn parameters_are_read_completely_and_set_with_proof() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.feed(set("RTL_ALT", 1.0)), Some(Reply::Refused(Rejection::NotReceived)));
+    bench.second();
+    bench.second();
+    let (mut reports, mut held) = (StdVec::new(), [1_500.0, 0.135, 500.0]);
+    assert_eq!(bench.feed(Input::Parameters(ParameterOrder::ReadAll)), Some(Reply::Accepted));
+    assert_eq!(bench.feed(set("RTL_ALT", 1.0)), Some(Reply::Refused(Rejection::UnderWay)));
+    answer_as_three(&mut bench, &mut reports, &mut held);
+    assert_eq!(reports.pop(), Some(ParameterReport::Ended(Ok(()))));
+    let listed = |report: &ParameterReport| match report {
+        ParameterReport::Listed(one) => (one.index, one.value),
+        other => panic!("{other:?}"),
+    };
+    let mut read: StdVec<_> = reports.iter().map(listed).collect();
+    read.sort_by_key(|(index, _)| *index);
+    // The one that was lost was requested by its index.
+    let values = [ParameterValue::Integer(1_500), ParameterValue::Real(0.135), ParameterValue::Integer(500)];
+    assert_eq!(read, (0..).zip(values).collect::<StdVec<_>>());
+
+    for (input, ended) in [
+        (set("RTL_ALT", 2_000.0), None),
+        (set("ATC_RAT_RLL_P", 0.2), None),
+        (set("WPNAV_SPEED", 0.5), Some("parameter WPNAV_SPEED: found 0.5, expected a whole number")),
+        (
+            set("NO_SUCH", 1.0),
+            Some("parameter NO_SUCH: no answer after 3 requests, expected a parameter of this autopilot"),
+        ),
+    ] {
+        reports.clear();
+        assert_eq!(bench.feed(input), Some(Reply::Accepted));
+        answer_as_three(&mut bench, &mut reports, &mut held);
+        let Some(ParameterReport::Ended(result)) = reports.pop() else { panic!("{reports:?}") };
+        assert_eq!(result.err().map(|why| std::format!("{why}")).as_deref(), ended);
+        assert_eq!(reports.len(), usize::from(ended.is_none()), "{reports:?}");
+    }
+    assert_eq!(held, [2_000.0, 0.2, 500.0]);
+    assert!(bench.log.iter().any(|line| line.text == "parameter RTL_ALT set from 1500 to 2000"));
+}
+
+#[test]
+fn parameters_are_left_alone_while_armed_and_of_a_pilots_aircraft() {
+    let mut bench = Bench::new();
+    bench.second();
+    bench.second();
+    assert_eq!(bench.feed(set("RTL_ALT", 2_000.0)), Some(Reply::Accepted));
+    bench.armed = true;
+    bench.second();
+    let is_write = |message: &MavMessage| matches!(message, MavMessage::PARAM_SET(_));
+    assert!(!bench.sent.iter().any(is_write), "{:?}", bench.sent);
+    let line = "parameters: reading and setting: found armed motors, expected disarmed ones";
+    assert!(bench.log.iter().any(|entry| entry.text == line), "{:?}", bench.log);
+    for input in [set("RTL_ALT", 2_000.0), Input::Parameters(ParameterOrder::ReadAll)] {
+        assert_eq!(bench.feed(input), Some(Reply::Refused(Rejection::MotorsArmed)));
+    }
+    bench.armed = false;
+    bench.second();
+    bench.feed(Input::Operator { id: "take", command: Command::RecoverControl });
+    let refused = bench.feed(set("RTL_ALT", 2_000.0));
+    assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))), "{refused:?}");
+    assert_eq!(bench.feed(Input::Parameters(ParameterOrder::ReadAll)), Some(Reply::Accepted));
+}

@@ -14,6 +14,7 @@ pub mod links;
 pub mod measurements;
 pub mod metrics;
 pub mod mission;
+pub mod parameters;
 pub mod planning;
 
 pub use access::{Access, AuditEntry, AuditLog, SignIn, SignedIn, User, UserRole, Users};
@@ -36,6 +37,12 @@ pub use links::{
 };
 pub use measurements::Measurements;
 pub use mission::{MissionEnd, MissionItem, MissionUpload};
+pub use parameters::{
+    ComparedVehicle, FleetParameterRead, FleetParameterWrite, FleetParameters, ParameterComparison,
+    ParameterEffect, ParameterFile, ParameterOutcome, ParameterOverlay, ParameterProgress,
+    ParameterReference, ParameterRow, ParameterTable, ParameterValue, ParameterWork, ParameterWrite,
+    VehicleParameterProgress, VehicleParameters,
+};
 pub use planning::{
     FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFormat,
     PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight,
@@ -82,6 +89,18 @@ pub mod paths {
     pub const LINK_TEST: &str = "/api/v1/links/test";
     /// Aircraft: what it recorded ([`LinkTestRows`](crate::LinkTestRows)).
     pub const LINK_TEST_ROWS: &str = "/api/v1/links/test/rows";
+    /// Aircraft: the flight controller's parameters (GET [`ParameterTable`](crate::ParameterTable), PUT
+    /// [`ParameterWrite`](crate::ParameterWrite)).
+    pub const PARAMETERS: &str = "/api/v1/parameters";
+    /// Aircraft: how far it has come with them (GET [`ParameterProgress`](crate::ParameterProgress)); reading them all (POST).
+    pub const PARAMETERS_WORK: &str = "/api/v1/parameters/work";
+    /// Ground: how far the aircraft have come with their parameters (GET [`FleetParameters`](crate::FleetParameters)), setting
+    /// them (PUT [`FleetParameterWrite`](crate::FleetParameterWrite)), reading them all (POST
+    /// [`FleetParameterRead`](crate::FleetParameterRead)).
+    pub const FLEET_PARAMETERS: &str = "/api/v1/fleet/parameters";
+    /// Ground: the aircraft's parameters against each other and a profile (POST
+    /// [`ParameterReference`](crate::ParameterReference), answered by [`ParameterComparison`](crate::ParameterComparison)).
+    pub const FLEET_PARAMETERS_COMPARISON: &str = "/api/v1/fleet/parameters/comparison";
     /// Ground: the links of every pair ([`FleetLinks`](crate::FleetLinks)).
     pub const FLEET_LINKS: &str = "/api/v1/fleet/links";
     /// Ground: a test of a link (POST [`LinkTestRequest`](crate::LinkTestRequest), GET

@@ -166,6 +166,20 @@ pub enum Failure {
         /// The parameter.
         name: Name,
     },
+    /// The autopilot answered nothing about a parameter; up to 4.6 it has none of this name then.
+    #[error("parameter {name}: no answer after 3 requests, expected a parameter of this autopilot")]
+    NoAnswerAbout {
+        /// The parameter.
+        name: Name,
+    },
+    /// A fraction for a parameter that is a whole number.
+    #[error("parameter {name}: found {found}, expected a whole number")]
+    ParameterFraction {
+        /// The parameter.
+        name: Name,
+        /// The value.
+        found: f32,
+    },
     /// The autopilot refused to read or write a parameter.
     #[error("parameter {name}: the autopilot refused it with error {error}")]
     ParameterRefused {

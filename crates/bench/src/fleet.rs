@@ -90,6 +90,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         aircraft: fleet.addresses(),
         web_dir,
         tiles: None,
+        parameters: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
         protection,

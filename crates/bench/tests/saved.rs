@@ -15,6 +15,7 @@ async fn service() -> Handle {
         aircraft: vec![],
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: Default::default(),
         console: None,
         protection: Default::default(),

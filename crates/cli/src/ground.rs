@@ -74,6 +74,10 @@ pub(crate) struct Arguments {
     /// page draws a graticule.
     #[arg(long, value_name = "FILE", requires = "web", value_parser = tiles)]
     tiles: Option<PathBuf>,
+    /// Folder with the lab's profile of parameters, fleet.param, and NAME.param or ID.param of single aircraft, with which the
+    /// aircraft's parameters are compared
+    #[arg(long, value_name = "FOLDER")]
+    parameters: Option<PathBuf>,
 }
 
 /// What else `wingbeat ground` does.
@@ -275,6 +279,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             aircraft: arguments.aircraft.clone(),
             web_dir: arguments.web.clone(),
             tiles: arguments.tiles.clone(),
+            parameters: arguments.parameters.clone(),
             hosts,
             console: arguments
                 .keys

@@ -272,6 +272,7 @@ async fn a_user_signs_in_by_tls_to_the_service_that_the_fleet_certified_alone() 
         aircraft: vec![fake.address.to_string()],
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: Hosts::default(),
         console: None,
         protection: Protection {

@@ -20,9 +20,10 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
     ApiError, FleetAircraft, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLinkTest,
-    FleetLinks, FleetLogLine, FleetMissionUpload, FleetPicture, FleetUpdate, FormationPictures,
-    LinkTestRequest, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionSummary,
-    PlanDraft, PlanFile, PlanPreview, paths,
+    FleetLinks, FleetLogLine, FleetMissionUpload, FleetParameterRead, FleetParameterWrite, FleetParameters,
+    FleetPicture, FleetUpdate, FormationPictures, LinkTestRequest, MissionExport, MissionExportFile,
+    MissionFile, MissionFileContent, MissionSummary, ParameterComparison, ParameterReference, PlanDraft,
+    PlanFile, PlanPreview, paths,
 };
 use wingbeat_server::Connection;
 
@@ -71,6 +72,11 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(links))
         .routes(routes!(link_test, begin_link_test, end_link_test))
         .routes(routes!(link_test_file))
+        .routes(
+            routes!(parameters, read_parameters, write_parameters)
+                .layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)),
+        )
+        .routes(routes!(parameter_comparison).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_export).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(formations))
@@ -395,6 +401,66 @@ async fn link_test_file(
     let name = format!("attachment; filename=\"linktest-{receiver}.csv\"");
     let headers = [(header::CONTENT_TYPE, "text/csv".to_owned()), (header::CONTENT_DISPOSITION, name)];
     Ok((headers, file).into_response())
+}
+
+/// How far the aircraft have come with reading and setting parameters.
+#[utoipa::path(get, path = paths::FLEET_PARAMETERS, tag = "parameters", responses(
+    (status = 200, description = "Every aircraft whose id is known", body = FleetParameters),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn parameters(State(service): State<Service>) -> Result<Json<FleetParameters>, Refused> {
+    service.parameters().await.map(Json)
+}
+
+/// The aircraft read every parameter of their flight controllers, on the ground: it takes each up to 35 s.
+#[utoipa::path(post, path = paths::FLEET_PARAMETERS, tag = "parameters", request_body = FleetParameterRead, responses(
+    (status = 202, description = "What each answered", body = FleetParameters),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+))]
+async fn read_parameters(State(service): State<Service>, Body(read): Body<FleetParameterRead>) -> Response {
+    let what = Wrote { action: "read_parameters", to: read.vehicles.clone(), ..Wrote::default() };
+    let answer = service.read_parameters(&read.vehicles).await;
+    wrote(what, answer.map(|fleet| (StatusCode::ACCEPTED, Json(fleet))))
+}
+
+/// Gives aircraft parameters. Each aircraft refuses them while its motors are armed, sets one after another and reads each back; what
+/// became of them shows in its progress.
+#[utoipa::path(put, path = paths::FLEET_PARAMETERS, tag = "parameters", request_body = FleetParameterWrite, responses(
+    (status = 202, description = "What each answered", body = FleetParameters),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+))]
+async fn write_parameters(
+    State(service): State<Service>,
+    Body(write): Body<FleetParameterWrite>,
+) -> Response {
+    let names: std::collections::BTreeSet<&str> =
+        write.vehicles.iter().flat_map(|one| &one.parameters).map(|one| one.name.as_str()).collect();
+    let what = Wrote {
+        action: "set_parameters",
+        what: names.into_iter().collect::<Vec<_>>().join(" "),
+        to: write.vehicles.iter().map(|one| one.vehicle.clone()).collect(),
+        ..Wrote::default()
+    };
+    let answer = service.write_parameters(write).await;
+    wrote(what, answer.map(|fleet| (StatusCode::ACCEPTED, Json(fleet))))
+}
+
+/// The parameters that the aircraft have read, compared with each other and with a profile; nothing is sent to aircraft.
+#[utoipa::path(post, path = paths::FLEET_PARAMETERS_COMPARISON, tag = "parameters", request_body = ParameterReference,
+    responses(
+    (status = 200, description = "What differs", body = ParameterComparison),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn parameter_comparison(
+    State(service): State<Service>,
+    Body(reference): Body<ParameterReference>,
+) -> Result<Json<ParameterComparison>, Refused> {
+    service.compare_parameters(reference).await.map(Json)
 }
 
 /// Reads a mission file; nothing is sent to aircraft.

@@ -32,6 +32,8 @@ mod metrics;
 pub mod mission_file;
 mod owner;
 mod page;
+mod param_file;
+mod parameters;
 mod plan_file;
 mod planning;
 mod push;
@@ -98,6 +100,8 @@ pub struct Config {
     pub web_dir: Option<PathBuf>,
     /// A map of the ground, as a PMTiles archive; without it the page draws a graticule.
     pub tiles: Option<PathBuf>,
+    /// A folder with the lab's profile of parameters, `fleet.param`, and those of single aircraft.
+    pub parameters: Option<PathBuf>,
     /// The names under which the service is asked for, besides the computer's own.
     pub hosts: Hosts,
     /// The console's keys; without them it commands aircraft without keys only.
@@ -215,6 +219,7 @@ impl Ground {
             desk.clone(),
             config.web_dir,
             config.tiles,
+            config.parameters,
             access,
         );
         let (stop, stopped) = watch::channel(false);
@@ -248,7 +253,14 @@ impl Ground {
             answer_within: ANSWER_LIMIT,
             body_bytes: http::MAX_BODY_BYTES,
             large: Some(Large {
-                paths: &[paths::MISSION_FILES, paths::MISSION_EXPORT, paths::PLAN_PREVIEW, paths::PLAN_FILE],
+                paths: &[
+                    paths::MISSION_FILES,
+                    paths::MISSION_EXPORT,
+                    paths::PLAN_PREVIEW,
+                    paths::PLAN_FILE,
+                    paths::FLEET_PARAMETERS,
+                    paths::FLEET_PARAMETERS_COMPARISON,
+                ],
                 bytes: mission_file::MAX_BODY_BYTES,
                 simultaneous: MISSION_FILES_MAX,
             }),

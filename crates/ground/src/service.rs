@@ -1,13 +1,14 @@
 //! What the HTTP handlers and the handle share: the channel to the owner.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use wingbeat_api::{
-    FleetAircraft, FleetCommandNote, FleetCommandRequest, FleetLinkTest, FleetLinks, FleetPicture,
-    LinkTestRequest,
+    FleetAircraft, FleetCommandNote, FleetCommandRequest, FleetLinkTest, FleetLinks, FleetParameterWrite,
+    FleetParameters, FleetPicture, LinkTestRequest, ParameterComparison, ParameterReference, ParameterWrite,
 };
 
 use crate::access::Access;
@@ -15,6 +16,7 @@ use crate::client::Clients;
 use crate::desk::Desk;
 use crate::links::{self, LinkTest, Party};
 use crate::owner::{Admitted, Found, Request, Subscription};
+use crate::parameters::{self, Asked, Wanted};
 use crate::refused::Refused;
 
 /// The owner's front.
@@ -25,6 +27,9 @@ pub(crate) struct Service {
     desk: Option<Arc<Desk>>,
     web_dir: Option<Arc<Path>>,
     map: Option<Arc<Path>>,
+    /// The lab's profile of parameters.
+    folder: Option<Arc<Path>>,
+    parameters: Arc<parameters::Desk>,
     /// Mission files may be read simultaneously, so many.
     readers: Arc<Semaphore>,
     links: Arc<links::Desk>,
@@ -41,6 +46,7 @@ impl Service {
         desk: Option<Arc<Desk>>,
         web_dir: Option<PathBuf>,
         map: Option<PathBuf>,
+        folder: Option<PathBuf>,
         access: Access,
     ) -> Self {
         let readers = Arc::new(Semaphore::new(READERS));
@@ -50,6 +56,8 @@ impl Service {
             desk,
             web_dir: web_dir.map(Arc::from),
             map: map.map(Arc::from),
+            folder: folder.map(Arc::from),
+            parameters: Arc::default(),
             readers,
             links: Arc::default(),
             access: Arc::new(access),
@@ -148,6 +156,79 @@ impl Service {
     async fn party(&self, id: &str) -> Result<Party, Refused> {
         let address = self.locate(id.to_owned()).await?;
         Ok(Party { id: id.to_owned(), token: self.token(&address), address })
+    }
+
+    /// These aircraft, or all of which the id is known.
+    async fn asked(&self, vehicles: &[String]) -> Result<Vec<Asked>, Refused> {
+        let aircraft = self.picture().await?.aircraft;
+        let names: BTreeMap<String, String> = aircraft
+            .iter()
+            .filter_map(|one| one.status.as_ref())
+            .map(|status| (status.id.clone(), status.name.clone()))
+            .collect();
+        let ids: Vec<String> =
+            if vehicles.is_empty() { names.keys().cloned().collect() } else { vehicles.to_vec() };
+        let mut asked = Vec::with_capacity(ids.len());
+        for id in ids {
+            let client = self.client_of(&id).map_err(Refused::unavailable)?;
+            let party = match self.party(&id).await {
+                Ok(party) => party,
+                // Of all, one that two aircraft claim is left out: the picture says so.
+                Err(_) if vehicles.is_empty() => continue,
+                Err(refused) => return Err(refused),
+            };
+            asked.push(Asked { party, name: names.get(&id).cloned().unwrap_or_default(), client });
+        }
+        Ok(asked)
+    }
+
+    /// How far all have come with their parameters.
+    pub(crate) async fn parameters(&self) -> Result<FleetParameters, Refused> {
+        Ok(parameters::progress(self.asked(&[]).await?).await)
+    }
+
+    /// These aircraft read their parameters, or all.
+    pub(crate) async fn read_parameters(&self, vehicles: &[String]) -> Result<FleetParameters, Refused> {
+        Ok(parameters::read(self.asked(vehicles).await?).await)
+    }
+
+    /// Gives each aircraft its parameters.
+    pub(crate) async fn write_parameters(
+        &self,
+        write: FleetParameterWrite,
+    ) -> Result<FleetParameters, Refused> {
+        let ids: Vec<String> = write.vehicles.iter().map(|one| one.vehicle.clone()).collect();
+        if ids.is_empty() {
+            return Err(Refused::bad_request("vehicles: found none, expected at least one".to_owned()));
+        }
+        let mut once = BTreeSet::new();
+        if let Some(twice) = ids.iter().find(|id| !once.insert(*id)) {
+            return Err(Refused::bad_request(format!("vehicles: found {twice:?} twice, expected each once")));
+        }
+        let asked = self.asked(&ids).await?;
+        let each = write.vehicles.into_iter().map(|one| ParameterWrite { parameters: one.parameters });
+        Ok(parameters::write(asked.into_iter().zip(each).collect()).await)
+    }
+
+    /// The parameters of all, compared.
+    pub(crate) async fn compare_parameters(
+        &self,
+        reference: ParameterReference,
+    ) -> Result<ParameterComparison, Refused> {
+        let known = self.parameters.known(self.asked(&[]).await?).await;
+        let folder = self.folder.clone().filter(|_| reference.profile.is_none());
+        let work = move || {
+            let wanted = match folder {
+                Some(folder) => {
+                    let names: Vec<_> = known.iter().map(|one| (one.id.clone(), one.name.clone())).collect();
+                    Wanted::of_folder(&folder, &names)
+                }
+                None => Wanted::sent(&reference),
+            };
+            parameters::compare(&known, &wanted)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|error| Refused::busy(format!("the parameters were not compared: {error}")))
     }
 
     pub(crate) async fn end_link_test(&self) -> Result<FleetLinkTest, Refused> {

@@ -116,6 +116,7 @@ fn config(folder: &Path, fake: &Fake, session: Duration) -> Config {
         aircraft: vec![fake.address.to_string()],
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: Hosts::default(),
         console: None,
         protection: Protection {

@@ -182,6 +182,7 @@ async fn with_page(folder: &Path) -> Handle {
         aircraft: Vec::new(),
         web_dir: Some(folder.to_path_buf()),
         tiles: None,
+        parameters: None,
         hosts: Hosts::default(),
         console: None,
         protection: Default::default(),

@@ -74,6 +74,7 @@ async fn who_scrapes_is_a_user_and_its_password_is_compared_once() {
         aircraft: vec![fake.address.to_string()],
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: Hosts::default(),
         console: None,
         protection: Protection { users: Some(file.clone()), ..Protection::default() },

@@ -19,8 +19,8 @@ fn it_describes_every_path_of_the_service() {
     let paths: Vec<_> = document.paths.paths.keys().map(String::as_str).collect();
     use wingbeat_api::paths::{
         AUDIT, FLEET, FLEET_AIRCRAFT, FLEET_COMMAND_NOTE, FLEET_COMMANDS, FLEET_EVENTS, FLEET_LINK_TEST,
-        FLEET_LINK_TEST_FILE, FLEET_LINKS, FLEET_MISSION, FORMATIONS, MISSION_EXPORT, MISSION_FILES,
-        PLAN_FILE, PLAN_PREVIEW, SESSION, USER_SESSIONS, USERS,
+        FLEET_LINK_TEST_FILE, FLEET_LINKS, FLEET_MISSION, FLEET_PARAMETERS, FLEET_PARAMETERS_COMPARISON,
+        FORMATIONS, MISSION_EXPORT, MISSION_FILES, PLAN_FILE, PLAN_PREVIEW, SESSION, USER_SESSIONS, USERS,
     };
     let expected = [
         AUDIT,
@@ -33,6 +33,8 @@ fn it_describes_every_path_of_the_service() {
         FLEET_LINK_TEST,
         FLEET_LINK_TEST_FILE,
         FLEET_MISSION,
+        FLEET_PARAMETERS,
+        FLEET_PARAMETERS_COMPARISON,
         MISSION_FILES,
         MISSION_EXPORT,
         PLAN_FILE,

@@ -201,6 +201,7 @@ async fn a_port_in_use_is_one_clear_message() {
         aircraft: Vec::new(),
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: Default::default(),
         console: None,
         protection: Default::default(),

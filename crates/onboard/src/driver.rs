@@ -20,14 +20,14 @@ use tokio::{
     time::{Instant as KernelInstant, sleep_until},
 };
 use wingbeat_agent::{
-    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, Rejection, Reply, Severity, Stage,
-    Status,
+    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, ParameterOrder, Rejection, Reply,
+    Severity, Stage, Status,
     guardian::{Activity, Answer, Stance},
 };
 use wingbeat_api::{
     self as api, AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, KeysValidity,
     LeaseGrant, LinkFault, LinkFaultKind, LinkTestReport, LinkTestRequest, LogLine, MissionSummary,
-    MissionUpload,
+    MissionUpload, ParameterProgress,
 };
 use wingbeat_autopilot::{gateway::Circumstances, gnss_time::GnssTime, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
@@ -46,6 +46,7 @@ use crate::{
     lease::{Granted, Lease, Token},
     links::{self, Links},
     liveness::TaskWatchdog,
+    parameters::{self, Parameters},
     recording::Recording,
     requests,
     status::{self, DaemonStatus},
@@ -173,6 +174,9 @@ pub(crate) struct Driver<R> {
     /// What is wrong with the flight log, as it was logged last.
     recording_problem: Option<String>,
     lease: Lease,
+    parameters: Parameters,
+    /// Whether what was asked of them has ended, and the next is due.
+    parameters_turn: bool,
     /// Whether the agent was informed that a console holds it.
     leased: bool,
     links: Links,
@@ -292,6 +296,8 @@ impl<R: Radio> Driver<R> {
             recording: Recording::Off(None),
             recording_problem: None,
             lease: Lease::default(),
+            parameters: Parameters::new(crate::unix_us()),
+            parameters_turn: false,
             leased: false,
             links,
             terms: None,
@@ -395,6 +401,7 @@ impl<R: Radio> Driver<R> {
                     let _ = reply.send(self.take_lease((&console, from), ttl, token.as_deref()));
                 }
                 Woken::Request(Some(Request::Links(ask))) => self.links(ask),
+                Woken::Request(Some(Request::Parameters(ask))) => self.parameters(ask),
                 Woken::Request(Some(Request::Keys { pending, reply })) => {
                     // A console that disconnected asks again.
                     let _ = reply.send(self.take_keys(*pending));
@@ -408,6 +415,7 @@ impl<R: Radio> Driver<R> {
             self.turn_gateway();
             self.turn_links();
             self.turn_clock();
+            self.turn_parameters();
             if KernelInstant::now() >= self.publish_at() {
                 self.publish();
             }
@@ -635,6 +643,51 @@ impl<R: Radio> Driver<R> {
         }
     }
 
+    /// What the API asks of the parameters. A console that disconnected does not read the answer.
+    fn parameters(&mut self, ask: parameters::Ask) {
+        let now = self.clock.now();
+        match ask {
+            parameters::Ask::Table(reply) => drop(reply.send(self.parameters.table(now))),
+            parameters::Ask::Progress(reply) => drop(reply.send(self.parameters.progress(now))),
+            parameters::Ask::Read(reply) => {
+                let begun = self.with_parameters(|parameters, begin| parameters.read(begin));
+                drop(reply.send(begun));
+            }
+            parameters::Ask::Write { set, lease, from, reply } => {
+                let count = set.len();
+                let checked = self.check_lease(lease.as_deref(), from, &"parameters");
+                let begun = checked
+                    .and_then(|()| self.with_parameters(|parameters, begin| parameters.write(set, begin)));
+                match &begun {
+                    Ok(_) => self.log(Severity::Info, format!("parameters: sets {count}")),
+                    Err(error) => self.log(Severity::Warning, format!("refused: {}", error.message)),
+                }
+                drop(reply.send(begun));
+            }
+        }
+    }
+
+    /// Lets them ask the agent.
+    fn with_parameters(
+        &mut self,
+        act: impl FnOnce(&mut Parameters, &mut dyn FnMut(ParameterOrder) -> Option<Reply>) -> Result<(), ApiError>,
+    ) -> Result<ParameterProgress, ApiError> {
+        let mut parameters = std::mem::take(&mut self.parameters);
+        let done = act(&mut parameters, &mut |order| self.feed(Input::Parameters(order)));
+        self.parameters = parameters;
+        done.map(|()| self.parameters.progress(self.clock.now()))
+    }
+
+    /// Sets the next parameter.
+    fn turn_parameters(&mut self) {
+        if std::mem::take(&mut self.parameters_turn) {
+            let _ = self.with_parameters(|parameters, begin| {
+                parameters.go_on(begin);
+                Ok(())
+            });
+        }
+    }
+
     fn end_link_test(&mut self, why: &str) {
         if let Some(line) = self.links.end(self.clock.now(), why) {
             self.log(Severity::Info, line);
@@ -719,6 +772,9 @@ impl<R: Radio> Driver<R> {
         let has_logged = !log.is_empty();
         for entry in log {
             self.log(entry.severity, entry.text.as_str().into());
+        }
+        if !self.out.parameters.is_empty() {
+            self.parameters_turn |= self.parameters.take(now, &self.out.parameters);
         }
         let reply = self.out.reply.take();
         if has_logged || reply.is_some() {

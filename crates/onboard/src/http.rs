@@ -36,7 +36,7 @@ use wingbeat_api::metrics::Metrics;
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Keys, LeaseGrant,
     LeaseRequest, LinkTestReport, LinkTestRequest, LinkTestRows, Links, LogLine, MissionSummary,
-    MissionUpload, paths,
+    MissionUpload, ParameterProgress, ParameterTable, ParameterWrite, paths,
 };
 use wingbeat_keys::{BUNDLE_LEN_MAX, NotTaken, NotTakenKind, Pending, Store};
 use wingbeat_protocol::Fence;
@@ -45,7 +45,7 @@ use wingbeat_wire::{DATAGRAM_LEN_MAX, Role, VehicleId};
 
 use crate::{
     lease::TTL_MS,
-    links, mission,
+    links, mission, parameters,
     requests::{self, NotQueued},
     stream,
 };
@@ -90,6 +90,8 @@ pub(crate) enum Request {
     },
     /// What is known of the links, and tests of them.
     Links(links::Ask),
+    /// The flight controller's parameters.
+    Parameters(parameters::Ask),
 }
 
 /// Why an order is not taken.
@@ -133,7 +135,11 @@ impl Request {
         match self {
             Self::Command { request, .. } => request.command.recovers(),
             Self::Order { .. } => true,
-            Self::Mission { .. } | Self::Keys { .. } | Self::Lease { .. } | Self::Links(_) => false,
+            Self::Mission { .. }
+            | Self::Keys { .. }
+            | Self::Lease { .. }
+            | Self::Links(_)
+            | Self::Parameters(_) => false,
         }
     }
 }
@@ -570,6 +576,74 @@ async fn get_link_test_rows(
     found(front.ask(caller, |reply| Request::Links(links::Ask::Rows { from, reply })).await?)
 }
 
+/// The flight controller's parameters as they were read last.
+#[utoipa::path(get, path = "/api/v1/parameters", operation_id = "parameters", tag = "parameters",
+    responses(
+        (status = 200, description = "What is known of them, and whether that is all", body = ParameterTable),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn get_parameters(State(front): State<Front>, caller: Caller) -> Result<Json<ParameterTable>, Refusal> {
+    let ask = |reply| Request::Parameters(parameters::Ask::Table(reply));
+    front.ask(caller, ask).await.map(Json)
+}
+
+/// Sets parameters, on the ground before a flight is set up. Each is read first, written where it holds another value, and read back;
+/// one that the flight controller does not have is never written. What became of each shows in the progress.
+#[utoipa::path(put, path = "/api/v1/parameters", operation_id = "set_parameters", tag = "parameters",
+    request_body = ParameterWrite,
+    responses(
+        (status = 202, description = "They are being set", body = ParameterProgress),
+        (status = 400, description = "No parameters", body = ApiError),
+        (status = 409, description = "Motors are armed, a flight is set up, others are being set or read, or the aircraft has keys and the header `wingbeat-lease` is not the token of its lease", body = ApiError),
+        (status = 413, description = "Too long", body = ApiError),
+        (status = 415, description = "Not JSON", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn put_parameters(
+    State(front): State<Front>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(write): Body<ParameterWrite>,
+) -> Result<(StatusCode, Json<ParameterProgress>), Refusal> {
+    let set = parameters::check(&write)
+        .map_err(|problem| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", problem))?;
+    let (from, lease) = (caller.0, lease_token(&headers));
+    let ask = |reply| Request::Parameters(parameters::Ask::Write { set, lease, from, reply });
+    begun(front.ask(caller, ask).await?)
+}
+
+/// How far reading and setting have come.
+#[utoipa::path(get, path = "/api/v1/parameters/work", operation_id = "parameters_work", tag = "parameters",
+    responses(
+        (status = 200, description = "How far", body = ParameterProgress),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn get_parameters_work(
+    State(front): State<Front>,
+    caller: Caller,
+) -> Result<Json<ParameterProgress>, Refusal> {
+    let ask = |reply| Request::Parameters(parameters::Ask::Progress(reply));
+    front.ask(caller, ask).await.map(Json)
+}
+
+/// Reads every parameter, on the ground: at 57600 baud that takes up to 35 s.
+#[utoipa::path(post, path = "/api/v1/parameters/work", operation_id = "read_parameters", tag = "parameters",
+    responses(
+        (status = 202, description = "They are being read", body = ParameterProgress),
+        (status = 409, description = "Motors are armed, or others are being set", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn post_parameters_work(
+    State(front): State<Front>,
+    caller: Caller,
+) -> Result<(StatusCode, Json<ParameterProgress>), Refusal> {
+    let ask = |reply| Request::Parameters(parameters::Ask::Read(reply));
+    begun(front.ask(caller, ask).await?)
+}
+
+fn begun(
+    answer: Result<ParameterProgress, ApiError>,
+) -> Result<(StatusCode, Json<ParameterProgress>), Refusal> {
+    let progress = answer.map_err(|error| Refusal(StatusCode::CONFLICT, error))?;
+    Ok((StatusCode::ACCEPTED, Json(progress)))
+}
+
 fn found<T>(answer: Option<T>) -> Result<Json<T>, Refusal> {
     let none = || Refusal::new(StatusCode::NOT_FOUND, "not_found", "no link test since this daemon started");
     answer.map(Json).ok_or_else(none)
@@ -624,6 +698,8 @@ fn open_router() -> OpenApiRouter<Front> {
         .routes(routes!(get_links))
         .routes(routes!(get_link_test, post_link_test, delete_link_test))
         .routes(routes!(get_link_test_rows))
+        .routes(routes!(get_parameters, put_parameters))
+        .routes(routes!(get_parameters_work, post_parameters_work))
 }
 
 /// The API's description.

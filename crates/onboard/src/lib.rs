@@ -45,6 +45,7 @@ mod links;
 pub mod liveness;
 mod measurements;
 pub mod mission;
+mod parameters;
 pub mod recording;
 mod requests;
 mod signing;

@@ -3,8 +3,10 @@
 
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "replay")]
+use wingbeat_agent::ParameterName;
 use wingbeat_agent::guardian::{Answer, Before};
-use wingbeat_agent::{Input, LogEntry, Outputs, ProbeOrder, Reply, Severity};
+use wingbeat_agent::{Input, LogEntry, Outputs, ParameterOrder, ProbeOrder, Reply, Severity};
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
 
@@ -70,6 +72,8 @@ pub enum Event<'a> {
 
     /// Who had the aircraft before: an input.
     Before(Before),
+    /// The operator reads all parameters, or sets the one of this name: an input.
+    Parameters(Option<(&'a str, f32)>),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -177,7 +181,7 @@ impl<'a> Sealed<'a> {
 
 impl<'a> Event<'a> {
     /// The record of an input.
-    pub fn of_input(input: &Input<'a>) -> Self {
+    pub fn of_input(input: &'a Input<'a>) -> Self {
         match *input {
             Input::Wake => Self::Wake,
             Input::Autopilot(bytes) => Self::Autopilot(bytes),
@@ -193,6 +197,10 @@ impl<'a> Event<'a> {
             Input::Operator { id, command } => Self::Operator(id, command),
             Input::Mission(points) => Self::Mission(points.to_vec()),
             Input::Guard(answer) => Self::Guard(answer),
+            Input::Parameters(ParameterOrder::ReadAll) => Self::Parameters(None),
+            Input::Parameters(ParameterOrder::Set { ref name, value }) => {
+                Self::Parameters(Some((name.as_str(), value)))
+            }
             Input::Before(before) => Self::Before(before),
             Input::GroundStation { what } => Self::GroundStation(what),
             Input::Probe(ProbeOrder { test, sequence, period_ms, unsigned_len }) => {
@@ -226,6 +234,11 @@ impl<'a> Event<'a> {
             Self::Mission(points) => Input::Mission(points),
             Self::Guard(answer) => Input::Guard(*answer),
             Self::Before(before) => Input::Before(*before),
+            Self::Parameters(None) => Input::Parameters(ParameterOrder::ReadAll),
+            Self::Parameters(Some((name, value))) => {
+                let name = ParameterName::new(name).ok_or(Refused::Malformed)?;
+                Input::Parameters(ParameterOrder::Set { name, value: *value })
+            }
             Self::GroundStation(what) => Input::GroundStation { what },
             Self::Probe(Probing { test, sequence, period_ms, unsigned_len }) => Input::Probe(ProbeOrder {
                 test: *test,
@@ -264,7 +277,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 26] = [
+    pub const NAMES: [&'static str; 27] = [
         "began",
         "lost",
         "wake",
@@ -291,6 +304,7 @@ impl<'a> Event<'a> {
         "accepted",
         "probe-received",
         "sample",
+        "parameters",
     ];
 
     /// Its name, for filters.
@@ -310,6 +324,7 @@ impl<'a> Event<'a> {
             Self::Mission(_) => "mission",
             Self::Guard(_) => "guard",
             Self::Before(_) => "before",
+            Self::Parameters(_) => "parameters",
             Self::GroundStation(_) => "ground-station",
             Self::Probe(_) => "probe",
             Self::Lease(_) => "lease",
@@ -501,6 +516,8 @@ mod tests {
             Event::Operator("id", Command::Land),
             Event::Guard(None),
             Event::Before(Before::Failsafe(Modes(64))),
+            Event::Parameters(None),
+            Event::Parameters(Some(("RTL_ALT", 1_500.0))),
             Event::Log(2, "text"),
             Event::Lost(7),
         ];

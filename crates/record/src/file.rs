@@ -228,6 +228,10 @@ impl LogFile {
             Event::Reply(text) => self.plot_event(at_us, "reply", text),
             Event::Accepted(command) => self.plot_event(at_us, "accepted", &command.to_string()),
             Event::GroundStation(what) => self.plot_event(at_us, "ground-station", what),
+            Event::Parameters(None) => self.plot_event(at_us, "parameters", "read"),
+            Event::Parameters(Some((name, value))) => {
+                self.plot_event(at_us, "parameters", &format!("{name} {value}"))
+            }
             Event::TakenBefore(by) => self.plot_event(at_us, "taken-before", by),
             Event::AutopilotLink(is_open) => {
                 self.plot_event(at_us, "link", if *is_open { "opened" } else { "closed" })

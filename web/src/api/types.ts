@@ -189,6 +189,45 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/parameters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How far the aircraft have come with reading and setting parameters. */
+        get: operations["parameters"];
+        /**
+         * Gives aircraft parameters. Each aircraft refuses them while its motors are armed, sets one after another and reads each back; what
+         *     became of them shows in its progress.
+         */
+        put: operations["write_parameters"];
+        /** The aircraft read every parameter of their flight controllers, on the ground: it takes each up to 35 s. */
+        post: operations["read_parameters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleet/parameters/comparison": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The parameters that the aircraft have read, compared with each other and with a profile; nothing is sent to aircraft. */
+        post: operations["parameter_comparison"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/mission-files": {
         parameters: {
             query?: never;
@@ -647,6 +686,37 @@ export interface components {
          * @enum {string}
          */
         CommandStage: "accepted" | "effect_seen" | "failed";
+        /** @description An aircraft of the comparison. */
+        ComparedVehicle: {
+            /**
+             * Format: int64
+             * @description Time since its list was read completely, milliseconds; absent while it is not complete.
+             */
+            age_ms?: number | null;
+            /**
+             * Format: int32
+             * @description Length of its list, once known.
+             */
+            count?: number | null;
+            /**
+             * Format: int32
+             * @description How many of its parameters are not as they should be.
+             */
+            drifted: number;
+            /** @description Its id. */
+            id: string;
+            /**
+             * Format: int32
+             * @description Parameters that are known of it.
+             */
+            known: number;
+            /** @description Its name. */
+            name: string;
+            /** @description Why nothing, or not everything, is known of it. */
+            problems?: string[];
+            /** @description Names of its profile that its flight controller does not have. */
+            unknown?: string[];
+        };
         /** @description Corrections of satellite navigation (RTCM 3), which a console broadcasts and the flight controller's receiver is handed. */
         Corrections: {
             /**
@@ -799,6 +869,21 @@ export interface components {
             mission: components["schemas"]["MissionUpload"];
             /** @description The aircraft, 16 hexadecimal digits. */
             vehicle: string;
+        };
+        /** @description Body: whose parameters are read. */
+        FleetParameterRead: {
+            /** @description Ids; empty for every aircraft. */
+            vehicles: string[];
+        };
+        /** @description Body: parameters for many aircraft. */
+        FleetParameterWrite: {
+            /** @description Each aircraft once. */
+            vehicles: components["schemas"]["VehicleParameters"][];
+        };
+        /** @description How far the aircraft have come. */
+        FleetParameters: {
+            /** @description Each aircraft that was asked. */
+            vehicles: components["schemas"]["VehicleParameterProgress"][];
         };
         /**
          * @description Everything the console needs to draw itself. Sent once when a console connects and again when
@@ -1355,6 +1440,116 @@ export interface components {
              */
             value?: number | null;
         };
+        /** @description The parameters of the fleet, compared. */
+        ParameterComparison: {
+            /** @description The files that they were compared with. */
+            files: string[];
+            /** @description What is wrong with those, one line each: what they hold otherwise is compared. */
+            problems?: string[];
+            /** @description What differs, by name. */
+            rows: components["schemas"]["ParameterRow"][];
+            /** @description The aircraft. */
+            vehicles: components["schemas"]["ComparedVehicle"][];
+        };
+        /**
+         * @description What became of a parameter that was to be set.
+         * @enum {string}
+         */
+        ParameterEffect: "pending" | "set" | "unchanged" | "refused";
+        /** @description A `.param` file: lines `NAME VALUE` or `NAME,VALUE`, and comments after `#`. */
+        ParameterFile: {
+            /** @description Its name, for messages. */
+            name: string;
+            /** @description Its text. */
+            text: string;
+        };
+        /** @description One parameter that was to be set. */
+        ParameterOutcome: {
+            /**
+             * Format: float
+             * @description What it held before, once that is known.
+             */
+            before?: number | null;
+            /** @description What became of it. */
+            effect: components["schemas"]["ParameterEffect"];
+            /** @description Its name. */
+            name: string;
+            /** @description Why it was not set. */
+            reason?: string;
+            /**
+             * Format: float
+             * @description The value that was asked for.
+             */
+            value: number;
+        };
+        /** @description A file for one aircraft: its values count before the profile's. */
+        ParameterOverlay: {
+            /** @description The file. */
+            file: components["schemas"]["ParameterFile"];
+            /** @description The aircraft's id. */
+            vehicle: string;
+        };
+        /** @description How far an aircraft has come with its parameters. */
+        ParameterProgress: {
+            /**
+             * Format: int64
+             * @description Time since the list was received completely, milliseconds; absent while it is not complete.
+             */
+            age_ms?: number | null;
+            /**
+             * Format: int32
+             * @description Length of the list, once known.
+             */
+            count?: number | null;
+            /** @description What became of each parameter of the last write. */
+            outcomes?: components["schemas"]["ParameterOutcome"][];
+            /** @description Why the list is not complete, where a reading of it failed; and which parameters could not be read. */
+            problems?: string[];
+            /**
+             * Format: int32
+             * @description Parameters that were received of the list.
+             */
+            received: number;
+            /**
+             * Format: int64
+             * @description Counts changes of the list that it holds: another number, another list.
+             */
+            revision: number;
+            /** @description What it is doing. */
+            work: components["schemas"]["ParameterWork"];
+        };
+        /** @description Body: what the aircraft's parameters are compared with, besides each other. */
+        ParameterReference: {
+            /** @description What single aircraft should hold instead. Without a profile here the service adds its own, `NAME.param` or `ID.param`. */
+            overlays?: components["schemas"]["ParameterOverlay"][];
+            profile?: components["schemas"]["ParameterFile"] | null;
+        };
+        /** @description A parameter that differs: between aircraft, or from what it should be. */
+        ParameterRow: {
+            /** @description What each should hold; empty where neither profile nor overlay has it. */
+            expected?: (number | null)[];
+            /** @description Whether it is each aircraft's own by its nature: calibration, statistics, an address. The fleet is not compared by it. */
+            is_own: boolean;
+            /** @description Its name. */
+            name: string;
+            /** @description What each aircraft holds, in the order of the aircraft. */
+            values: (number | null)[];
+        };
+        /** @description A parameter and its value. */
+        ParameterValue: {
+            /** @description Its name, 1 to 16 characters. */
+            name: string;
+            /**
+             * Format: float
+             * @description The value in the parameter's own unit, as the flight controller carries it: a number of 32 bits.
+             */
+            value: number;
+        };
+        /**
+         * @description What an aircraft is doing about parameters.
+         * @enum {string}
+         */
+        ParameterWork: "none" | "reading" | "writing";
         /**
          * @description How far a flight has come, in words that all protocols share.
          * @enum {string}
@@ -1662,6 +1857,21 @@ export interface components {
          * @enum {string}
          */
         VehicleOutcome: "sending" | "accepted" | "effect_seen" | "failed" | "expired";
+        /** @description How far one aircraft has come. */
+        VehicleParameterProgress: {
+            /** @description The aircraft's id. */
+            id: string;
+            /** @description Why it does not answer, or what it refused. */
+            problem?: string | null;
+            progress?: components["schemas"]["ParameterProgress"] | null;
+        };
+        /** @description What one aircraft is to be given. */
+        VehicleParameters: {
+            /** @description Each name once. */
+            parameters: components["schemas"]["ParameterValue"][];
+            /** @description The aircraft's id. */
+            vehicle: string;
+        };
         /** @description The autopilot's estimate of the wind. */
         Wind: {
             /**
@@ -2190,6 +2400,179 @@ export interface operations {
             };
             /** @description The aircraft does not answer */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    parameters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every aircraft whose id is known */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetParameters"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    write_parameters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FleetParameterWrite"];
+            };
+        };
+        responses: {
+            /** @description What each answered */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetParameters"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    read_parameters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FleetParameterRead"];
+            };
+        };
+        responses: {
+            /** @description What each answered */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetParameters"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    parameter_comparison: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ParameterReference"];
+            };
+        };
+        responses: {
+            /** @description What differs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ParameterComparison"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,4 +1,4 @@
-//! Parameters: read one, write one with proof, read them all, and watch a few
+//! Parameters: read one, write one with proof, set one by its name, read them all, and watch a few
 //! (<https://mavlink.io/en/services/parameter.html>).
 //!
 //! ArduPilot carries every value as a 32-bit float, whatever its type, and answers a write with the value
@@ -8,11 +8,13 @@
 
 mod list;
 mod read;
+mod set;
 mod watch;
 mod write;
 
 pub use list::{LISTED_MAX, List, Listed};
 pub use read::Read;
+pub use set::{Change, Set};
 pub use watch::{Finding, WATCHED, WATCHED_MAX, Watch, Watched};
 pub use write::Write;
 

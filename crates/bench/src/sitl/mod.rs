@@ -343,6 +343,7 @@ async fn in_the_air(
         aircraft: addresses,
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
         protection: Default::default(),

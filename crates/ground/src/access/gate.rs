@@ -24,6 +24,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_LINKS
         | paths::FLEET_LINK_TEST
         | paths::FLEET_LINK_TEST_FILE
+        | paths::FLEET_PARAMETERS
         | paths::FORMATIONS
         | paths::MAP
         | paths::METRICS
@@ -32,15 +33,21 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
             Some(UserRole::Observer)
         }
         // Nothing is sent: a file is read, a plan compared, a file written for the browser.
-        paths::MISSION_FILES | paths::MISSION_EXPORT | paths::PLAN_FILE | paths::PLAN_PREVIEW
+        paths::MISSION_FILES
+        | paths::MISSION_EXPORT
+        | paths::PLAN_FILE
+        | paths::PLAN_PREVIEW
+        | paths::FLEET_PARAMETERS_COMPARISON
             if *method == Method::POST =>
         {
             Some(UserRole::Observer)
         }
         paths::AUDIT if reads => Some(UserRole::Operator),
-        paths::FLEET_COMMANDS | paths::FLEET_COMMAND_NOTE | paths::FLEET_MISSION | paths::FLEET_LINK_TEST => {
-            Some(UserRole::Operator)
-        }
+        paths::FLEET_COMMANDS
+        | paths::FLEET_COMMAND_NOTE
+        | paths::FLEET_MISSION
+        | paths::FLEET_LINK_TEST
+        | paths::FLEET_PARAMETERS => Some(UserRole::Operator),
         path if path == "/api" || path.starts_with("/api/") => Some(UserRole::Administrator),
         paths::MAP | paths::METRICS => Some(UserRole::Administrator),
         // The page itself, which asks for the password.
@@ -52,8 +59,14 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
 fn is_noted(method: &Method, path: &str) -> bool {
     let reads = *method == Method::GET || *method == Method::HEAD;
     let is_api = path.starts_with("/api/");
-    let sends_nothing =
-        matches!(path, paths::MISSION_FILES | paths::MISSION_EXPORT | paths::PLAN_FILE | paths::PLAN_PREVIEW);
+    let sends_nothing = matches!(
+        path,
+        paths::MISSION_FILES
+            | paths::MISSION_EXPORT
+            | paths::PLAN_FILE
+            | paths::PLAN_PREVIEW
+            | paths::FLEET_PARAMETERS_COMPARISON
+    );
     is_api && !reads && !sends_nothing
 }
 
@@ -192,6 +205,10 @@ mod tests {
         ("POST", paths::FLEET_LINK_TEST, Some(Operator)),
         ("DELETE", paths::FLEET_LINK_TEST, Some(Operator)),
         ("GET", paths::FLEET_LINK_TEST_FILE, Some(Observer)),
+        ("GET", paths::FLEET_PARAMETERS, Some(Observer)),
+        ("POST", paths::FLEET_PARAMETERS, Some(Operator)),
+        ("PUT", paths::FLEET_PARAMETERS, Some(Operator)),
+        ("POST", paths::FLEET_PARAMETERS_COMPARISON, Some(Observer)),
         ("POST", paths::MISSION_FILES, Some(Observer)),
         ("POST", paths::MISSION_EXPORT, Some(Observer)),
         ("POST", paths::PLAN_PREVIEW, Some(Observer)),

@@ -303,6 +303,7 @@ pub(crate) async fn ground(fakes: &[Fake]) -> Handle {
         aircraft,
         web_dir: None,
         tiles: None,
+        parameters: None,
         hosts: Hosts::default(),
         console: None,
         protection: Default::default(),

@@ -42,6 +42,8 @@ pub fn describe(event: &Event<'_>) -> String {
         Event::Mission(points) => format!("{name} {} waypoints", points.len()),
         Event::Guard(answer) => format!("{name} {answer:?}"),
         Event::Before(before) => format!("{name} {before:?}"),
+        Event::Parameters(None) => format!("{name} read"),
+        Event::Parameters(Some((which, value))) => format!("{name} {which} {value}"),
         Event::GroundStation(text) | Event::TakenBefore(text) | Event::Reply(text) => {
             format!("{name} {text}")
         }

@@ -1,0 +1,111 @@
+//! Parameters on request, on the ground: the whole list read, or one set with proof. One request at a time; what comes of it is
+//! among the outputs, because no aircraft keeps the list.
+
+use wingbeat_autopilot::dialect::MavMessage;
+use wingbeat_autopilot::job::Failure;
+use wingbeat_autopilot::parameter::{BadValue, Change, List, Listed, Name, Set};
+use wingbeat_autopilot::{Progress, Transmit};
+use wingbeat_geo::Instant;
+
+/// What is asked of the autopilot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParameterOrder {
+    /// Read every parameter.
+    ReadAll,
+    /// Give the one of this name a value.
+    Set {
+        /// Its name.
+        name: Name,
+        /// The value, in the parameter's own unit.
+        value: f32,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParameterReport {
+    /// One of the list.
+    Listed(Listed),
+    /// One of the list that cannot be read; it counts as received.
+    Unreadable(BadValue),
+    /// The parameter holds what was asked for.
+    Set(Name, Change),
+    /// Nothing is under way any more: all was received, or why not.
+    Ended(Result<(), Failure>),
+}
+
+/// Reports of one input: a piece of a read has eight frames of them at most.
+pub const REPORTS_MAX: usize = 16;
+
+/// Where they are put.
+pub(crate) type Reports = heapless::Vec<ParameterReport, REPORTS_MAX>;
+
+/// The request that is under way.
+#[allow(clippy::large_enum_variant, reason = "an aircraft has no heap, and one of these")]
+#[derive(Debug, Default)]
+pub(crate) enum Requested {
+    #[default]
+    Nothing,
+    List(List),
+    Set(Set),
+}
+
+impl Requested {
+    pub(crate) fn begin(&mut self, now: Instant, order: ParameterOrder) {
+        *self = match order {
+            ParameterOrder::ReadAll => Self::List(List::new(now)),
+            ParameterOrder::Set { name, value } => Self::Set(Set::new(now, name, value)),
+        };
+    }
+    pub(crate) fn is_under_way(&self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+    pub(crate) fn due(&self) -> Instant {
+        match self {
+            Self::Nothing => Instant::NEVER,
+            Self::List(list) => list.due(),
+            Self::Set(set) => set.due(),
+        }
+    }
+    /// Takes a message of the autopilot.
+    pub(crate) fn on_message(&mut self, now: Instant, message: &MavMessage, reports: &mut Reports) {
+        match self {
+            Self::Nothing => {}
+            Self::List(list) => {
+                let listed = list.on_message(now, message);
+                let report =
+                    listed.map(|one| one.map_or_else(ParameterReport::Unreadable, ParameterReport::Listed));
+                // There is room for what one input brings.
+                let _ = report.map(|report| reports.push(report));
+            }
+            Self::Set(set) => set.on_message(now, message),
+        }
+    }
+    /// Continues; what came of it where it ends. In flight nothing is asked for.
+    pub(crate) fn poll(
+        &mut self,
+        now: Instant,
+        is_armed: bool,
+        transmit: &mut Transmit<'_>,
+        reports: &mut Reports,
+    ) {
+        let progress = match self {
+            Self::Nothing => return,
+            _ if is_armed => Progress::Failed(Failure::Armed { what: "reading and setting" }),
+            Self::List(list) => list.poll(now, transmit),
+            Self::Set(set) => set.poll(now, transmit),
+        };
+        let result = match progress {
+            Progress::Pending => return,
+            Progress::Done => Ok(()),
+            Progress::Failed(failure) => Err(failure),
+        };
+        if let (Self::Set(set), Ok(())) = (&*self, result)
+            && let Some(change) = set.change()
+        {
+            let _ = reports.push(ParameterReport::Set(set.name(), change));
+        }
+        let _ = reports.push(ParameterReport::Ended(result));
+        *self = Self::Nothing;
+    }
+}
