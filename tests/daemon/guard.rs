@@ -457,6 +457,8 @@ async fn dies_in_auto(
         ours: Modes::one(Mode::Auto.number()),
         switch_channel: 0,
         endpoint: guardian::fingerprint(&format!("tcp:{autopilot}")),
+        route: 0,
+        takes_up: false,
     };
     companion.write_all(&pulse.encode()).await.unwrap();
     let mut answer = [0; guardian::REPORT_LEN];

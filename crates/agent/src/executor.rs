@@ -5,7 +5,7 @@ use heapless::Deque;
 use wingbeat_autopilot::arming::Arm;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMessage;
-use wingbeat_autopilot::mission::{ItemList, RouteItems, Transfer};
+use wingbeat_autopilot::mission::{ItemList, ReadBack, RouteItems, Transfer};
 use wingbeat_autopilot::mode::SetMode;
 use wingbeat_autopilot::parameter::{Value, Watched, Write};
 use wingbeat_autopilot::takeoff::TakeOff;
@@ -49,6 +49,8 @@ enum Job {
     RouteSpeed(Write),
     /// [`Executor::returns`] does it.
     ReturnHeight,
+    /// No order's: the mission is read where nothing else is done.
+    Read(ReadBack),
 }
 
 /// The place of a point.
@@ -189,6 +191,60 @@ impl Executor {
         job.proved_after(since)
     }
 
+    /// The reading of the mission; it begins where no order is under way, and ends with the next one.
+    pub(crate) fn reading(&mut self, now: Instant) -> Option<&mut ReadBack> {
+        if self.order.is_none() && !matches!(self.job, Some(Job::Read(_))) {
+            self.job = Some(Job::Read(ReadBack::new(now)));
+        }
+        self.reading_begun()
+    }
+
+    /// It has ended.
+    pub(crate) fn end_reading(&mut self) {
+        if self.reading_begun().is_some() {
+            self.job = None;
+        }
+    }
+
+    /// That, if it has begun.
+    pub(crate) fn reading_begun(&mut self) -> Option<&mut ReadBack> {
+        match &mut self.job {
+            Some(Job::Read(job)) => Some(job),
+            Some(
+                Job::Mode(_)
+                | Job::Arm(_)
+                | Job::Climb(_)
+                | Job::Fly(_)
+                | Job::Load(_)
+                | Job::RouteSpeed(_)
+                | Job::ReturnHeight,
+            )
+            | None => None,
+        }
+    }
+
+    /// When the reading wants polling.
+    pub(crate) fn reading_due(&self) -> Instant {
+        match &self.job {
+            Some(Job::Read(job)) => job.due(),
+            Some(
+                Job::Mode(_)
+                | Job::Arm(_)
+                | Job::Climb(_)
+                | Job::Fly(_)
+                | Job::Load(_)
+                | Job::RouteSpeed(_)
+                | Job::ReturnHeight,
+            )
+            | None => Instant::NEVER,
+        }
+    }
+
+    /// A mode that the agent before this one, or its guardian, asked for.
+    pub(crate) fn adopt(&mut self, mode: Mode) {
+        self.own = Some(mode);
+    }
+
     /// Forgets every mode that was asked for: from here on each is the pilot's.
     pub(crate) fn expect_nothing(&mut self) {
         self.asked.clear();
@@ -234,7 +290,7 @@ impl Executor {
             // One that is too long fails when it is polled.
             Some(Job::Load(job)) => items(route).iter().for_each(|items| job.on_message(now, message, items)),
             Some(Job::RouteSpeed(job)) => job.on_message(now, message),
-            Some(Job::Mode(_) | Job::Fly(_)) => {}
+            Some(Job::Mode(_) | Job::Fly(_) | Job::Read(_)) => {}
             Some(Job::ReturnHeight) | None => self.returns.on_message(now, message),
         }
     }
@@ -253,6 +309,7 @@ impl Executor {
             Some(Job::Load(job)) => job.due(),
             Some(Job::RouteSpeed(job)) => job.due(),
             Some(Job::ReturnHeight) => self.returns.due(),
+            Some(Job::Read(job)) => job.due(),
             None if self.steps.is_empty() => self.returns.due(),
             None => Instant::ZERO,
         }
@@ -309,6 +366,8 @@ impl Executor {
                 },
                 Job::RouteSpeed(job) => job.poll(now, transmit),
                 Job::ReturnHeight => self.returns.poll(now, transmit),
+                // An order has dropped it.
+                Job::Read(_) => Progress::Done,
             };
             match progress {
                 Progress::Pending => return None,

@@ -30,6 +30,7 @@ mod origin;
 mod parameters;
 mod passed;
 mod probes;
+mod rejoin;
 mod remote_id;
 mod returns;
 mod senders;
@@ -74,6 +75,7 @@ use loan::Loan;
 use orders::Orders;
 use parameters::Requested;
 use passed::LastCommand;
+use rejoin::Rejoin;
 use remote_id::RemoteIdState;
 use senders::{CONSOLES_MAX, SENDERS_MAX, Senders};
 use takeover::{Authority, is_emergency};
@@ -154,11 +156,6 @@ pub enum Input<'a> {
         by: &'a str,
     },
 }
-
-/// An agent that begins in flight knows no flight: its number, this aircraft's slot and how far the swarm is were the memory of
-/// the one before, and the others have gone on without it and keep clear of where it may be.
-const NOT_REJOINING: &str =
-    "not rejoining: the flight before the restart is not known here; Hold, Return and Land are obeyed";
 
 /// How long another aircraft with our id is remembered after its last datagram.
 const DUPLICATE_ID_FOR: Duration = Duration::from_secs(5);
@@ -267,6 +264,9 @@ pub struct Agent {
     guard: Option<guardian::Answer>,
     /// For the first heartbeat.
     before: Before,
+    rejoin: Rejoin,
+    /// Of the route that was loaded into the autopilot last, as that holds it; 0 before.
+    route_hash: u64,
     /// When a ground station on another line of the autopilot's beat under our console's id.
     other_ground_station_at: Option<Instant>,
     separation: separation::Monitor,
@@ -350,6 +350,8 @@ impl Agent {
             keys_hold_us: None,
             guard: None,
             before: Before::Unknown,
+            rejoin: Rejoin::default(),
+            route_hash: 0,
             other_ground_station_at: None,
             separation: separation::Monitor::new(config.separation),
             gauge: energy::Gauge::default(),
@@ -560,11 +562,13 @@ impl Agent {
             consider(self.parameters.due(), "parameter check due");
             consider(self.gnss_clock.due(), "question for the clock due");
             consider(self.requested.due(), "parameters asked for");
+            consider(self.rejoin.due(), "no position reported yet");
             if self.config.remote_id.is_some() {
                 consider(self.remote_id.due(), "Remote ID due");
             }
             if self.may_order() {
                 consider(self.executor.due(), "order not yet effective");
+                consider(self.executor.reading_due(), "mission not read back yet");
                 if !self.telemetry.armed {
                     consider(self.loan.due(), "parameter not yet set");
                 }
@@ -622,7 +626,8 @@ impl Agent {
     /// The status.
     pub fn status(&self, now: Instant) -> Status {
         let t = &self.telemetry;
-        let (route, view, details) = (self.protocol.route(), self.protocol.view(), self.protocol.details());
+        let (view, details) = (self.protocol.view(), self.protocol.details());
+        let (route, reached) = self.shown_route();
         let checks = self.checks(now, &details.line);
         Status {
             id: self.config.coordination.me(),
@@ -632,8 +637,7 @@ impl Agent {
             phase: view.phase,
             detail: match self.authority.taken_by() {
                 Some(by) => by.clone(),
-                None if self.was_found_in_flight() => text!("{NOT_REJOINING}"),
-                None => details.line,
+                None => self.rejoin_line(now).unwrap_or(details.line),
             },
             engaged: self.authority.is_ours(),
             failsafe: matches!(self.authority, Authority::Failsafe { .. }),
@@ -668,7 +672,7 @@ impl Agent {
             route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
             plan_hash: details.plan_hash,
             route_len: route.len() as u16,
-            reached: view.reached,
+            reached,
             avoidance: details.avoidance,
             separation: self.separation.view(now),
             swarm: view.swarm,
@@ -726,7 +730,10 @@ impl Agent {
             Authority::Failsafe { .. } => Activity::Failsafe,
             // The guardian must not touch it either.
             Authority::Ours if view.is_piloted => Activity::Pilot,
-            Authority::Ours if flying || self.executor.flies() => Activity::Commanding,
+            Authority::Ours if flying || self.executor.flies() || self.rejoin.answers() => {
+                Activity::Commanding
+            }
+            Authority::Ours if self.given_back().is_some() => Activity::Commanding,
             Authority::Ours if self.telemetry.armed => Activity::IdleArmed,
             Authority::Ours => Activity::Idle,
         };
@@ -736,11 +743,27 @@ impl Agent {
             ours: match activity {
                 Activity::Failsafe => self.telemetry.mode_number.map_or(Modes::default(), Modes::one),
                 Activity::Idle | Activity::IdleArmed | Activity::Commanding | Activity::Pilot => {
-                    self.executor.own_modes(now)
+                    self.given_back().unwrap_or(self.executor.own_modes(now))
                 }
             },
             switch_channel: self.switch_channel().unwrap_or(0),
             endpoint: 0,
+            route: match view.phase {
+                Phase::Moving | Phase::Waiting
+                    if activity == Activity::Commanding && self.protocol.takes_up() =>
+                {
+                    self.route_hash
+                }
+                Phase::Start
+                | Phase::Preparing
+                | Phase::Ready
+                | Phase::Moving
+                | Phase::Waiting
+                | Phase::Ending
+                | Phase::Finished
+                | Phase::Aborted => 0,
+            },
+            takes_up: self.telemetry.system_id.is_none() && self.protocol.takes_up(),
         }
     }
 
@@ -798,9 +821,10 @@ impl Agent {
                     let is_first = !self.has_reported;
                     self.on_position(now, position, out);
                     if is_first && self.has_reported {
-                        self.report_found_in_flight(position, out);
+                        self.report_found_in_flight(now, position, out);
                     }
                     self.obey_waiting(now, out);
+                    self.go_on(now, out);
                     if self.missed_reports {
                         self.catch_up(now, out);
                     }
@@ -813,7 +837,10 @@ impl Agent {
                     self.protocol_input(now, wingbeat_protocol::Input::Reached(waypoint), out);
                 }
             }
-            TelemetryEvent::CurrentItem(item) => self.on_current_item(now, item, out),
+            TelemetryEvent::CurrentItem(item) => {
+                self.rejoin.on_item(item);
+                self.on_current_item(now, item, out);
+            }
             TelemetryEvent::Heartbeat(change) => self.judge_heartbeat(now, change, out),
             TelemetryEvent::Identified(vehicle) => {
                 self.forget_autopilot(now);
@@ -859,6 +886,9 @@ impl Agent {
             let has_fix = self.telemetry.measured.gnss.is_some_and(Gnss::has_fix);
             self.gnss_clock.on_message(now, has_fix, &frame.message);
             self.executor.on_message(now, &frame.message, self.protocol.route());
+            if let Some(job) = self.executor.reading_begun() {
+                self.rejoin.on_message(now, &frame.message, job, &mut self.mission);
+            }
             self.loan.on_message(now, &frame.message);
             self.requested.on_message(now, &frame.message, &mut out.parameters);
         }
@@ -1213,6 +1243,7 @@ impl Agent {
         self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         self.protocol = self.config.coordination.begin(self.seed, now);
         self.has_reported = false;
+        self.forget_found();
         if !self.mission.is_empty() {
             // It was accepted before, by the same rules.
             let _ = self.protocol.set_mission(&self.mission);
@@ -1231,6 +1262,8 @@ impl Agent {
         if let Err(why) = self.protocol.set_mission(points) {
             return Reply::Refused(why.into());
         }
+        self.executor.end_reading();
+        self.rejoin = Rejoin::default();
         // A protocol that takes more than any can keep does not exist; nothing would be flown then.
         self.mission = Route::from_slice(points).unwrap_or_default();
         Reply::Accepted
@@ -1255,11 +1288,16 @@ impl Agent {
         input: wingbeat_protocol::Input<'_>,
         out: &mut Outputs,
     ) -> bool {
-        let mut is_taken = true;
         let mut actions = Actions::new();
         self.protocol.handle(now, input, &mut actions);
+        self.perform(now, &actions, out)
+    }
+
+    /// Performs what a protocol asks. Whether it took the input.
+    fn perform(&mut self, now: Instant, actions: &Actions, out: &mut Outputs) -> bool {
+        let mut is_taken = true;
         // By reference: an action has room for the largest plan, and moving it moves that too.
-        for action in &actions {
+        for action in actions {
             match action {
                 Action::Order(_) if !self.authority.is_ours() => {}
                 Action::Order(order) => {
@@ -1354,6 +1392,7 @@ impl Agent {
         self.hand_over_key(now, out);
         self.work_parameters(now, out);
         self.end_loan();
+        self.await_position(now, out);
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.
         for _ in 0..3 {
@@ -1374,6 +1413,10 @@ impl Agent {
             }
             if !may_order {
                 return;
+            }
+            if let Some(result) = self.rejoin.poll(now, &mut self.executor, &mut transmit) {
+                self.on_mission_read(now, result, out);
+                continue;
             }
             if !self.telemetry.armed
                 && let Some(line) = self.loan.poll(now, &mut transmit)
@@ -1409,6 +1452,9 @@ impl Agent {
                     wingbeat_protocol::Input::Failed(order)
                 }
                 (Ok(()), None) => {
+                    if order == Order::LoadRoute {
+                        self.route_hash = rejoin::hash_of(self.protocol.route());
+                    }
                     if order == Order::LoadRoute
                         && let (Some(mm), Some(pilots)) =
                             (self.protocol.view().return_height_mm, self.executor.overridden_return_height())

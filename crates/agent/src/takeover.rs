@@ -7,11 +7,11 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::RC_CHANNELS_DATA;
 use wingbeat_autopilot::parameter::{Finding, Watched};
 use wingbeat_autopilot::telemetry::{HeartbeatChange, switch};
-use wingbeat_geo::{Duration, Instant, Position};
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, EndFlight, Input, Phase, Severity, Text, text};
 
 use crate::guardian::Before;
-use crate::{Agent, CommandId, NOT_REJOINING, Outputs, Rejection, Reply};
+use crate::{Agent, CommandId, Outputs, Rejection, Reply};
 
 /// A failsafe's text and the change of mode that it announces come within this time, in either order: modes are read
 /// from heartbeats, one a second.
@@ -257,34 +257,21 @@ impl Agent {
             Before::Failsafe(modes) if modes.contains(number) => Authority::Failsafe {
                 by: text!("the flight controller took over before the restart: mode {name}"),
             },
-            Before::Ours(_) | Before::Failsafe(_) | Before::Pilot => Authority::Pilot {
-                by: text!("pilot or failsafe took over while no daemon ran: mode {name}"),
-                suspected_at: is_of_failsafe(mode).then_some(now),
-                handed_over_at: None,
-            },
+            Before::OnRoute { modes, route } if modes.contains(number) => {
+                if let Some(mode) = mode {
+                    self.answer_for(now, mode, route);
+                }
+                return;
+            }
+            Before::Ours(_) | Before::Failsafe(_) | Before::Pilot | Before::OnRoute { .. } => {
+                Authority::Pilot {
+                    by: text!("pilot or failsafe took over while no daemon ran: mode {name}"),
+                    suspected_at: is_of_failsafe(mode).then_some(now),
+                    handed_over_at: None,
+                }
+            }
         };
         self.give_up(now, authority, out);
-    }
-
-    /// Whether it was in the air when this agent began, and no order has changed that.
-    pub(crate) fn was_found_in_flight(&self) -> bool {
-        let view = self.protocol.view();
-        self.authority.is_ours() && self.telemetry.armed && view.phase == Phase::Start && !view.is_piloted
-    }
-
-    /// With the first position: what was found, and what is not done about it.
-    pub(crate) fn report_found_in_flight(&self, at: Position, out: &mut Outputs) {
-        if !self.was_found_in_flight() {
-            return;
-        }
-        let (mode, height_m) =
-            (self.telemetry.mode().map_or("an unknown mode", Mode::name), self.telemetry.height_m);
-        let (latitude, longitude) = (at.latitude_deg(), at.longitude_deg());
-        out.log(
-            Severity::Warning,
-            text!("in flight when first received: {mode}, {height_m:.1} m above home, at {latitude:.6} {longitude:.6}"),
-        );
-        out.log(Severity::Warning, text!("{NOT_REJOINING}"));
     }
 
     /// The autopilot restarted: what it was ordered is gone, and its pilot flies it now, if it flies.
@@ -341,6 +328,7 @@ impl Agent {
     fn give_up(&mut self, now: Instant, authority: Authority, out: &mut Outputs) {
         self.executor.clear();
         self.executor.expect_nothing();
+        self.rejoin.stop();
         if let Some(by) = authority.taken_by() {
             out.log(Severity::Warning, text!("{by}; commands nothing until engaged again"));
         }

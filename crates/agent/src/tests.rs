@@ -9,6 +9,7 @@ use std::vec::Vec as StdVec;
 
 mod bad_beacons;
 mod probes;
+mod rejoin;
 
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::dialect::{

@@ -144,6 +144,12 @@ pub enum Failure {
         /// The first item that differs.
         seq: u16,
     },
+    /// What the autopilot holds is no route of ours.
+    #[error("mission item {seq} is none of a route: found another than a take-off and waypoints above home")]
+    NoRoute {
+        /// The first item that is none.
+        seq: u16,
+    },
     /// What is being read changed while it was read.
     #[error("{what} changed while it was read")]
     Changed {

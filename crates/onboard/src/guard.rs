@@ -87,6 +87,8 @@ impl Client {
             ours: Modes::default(),
             switch_channel: 0,
             endpoint: 0,
+            route: 0,
+            takes_up: false,
         };
         client.poll(idle);
         // An absent guardian is noticed before the first input.

@@ -519,6 +519,8 @@ mod tests {
             ours: wingbeat_agent::guardian::Modes::default(),
             switch_channel: 0,
             endpoint: fingerprint("tcp:127.0.0.1:1"),
+            route: 0,
+            takes_up: false,
         };
         let mut answers = [0; wingbeat_agent::guardian::REPORT_LEN];
         let mut first = UnixStream::connect(&socket).await.unwrap();

@@ -279,6 +279,21 @@ pub trait Protocol {
     /// Takes how its flight controller moves, as far as that is known, and whenever it may have changed. A protocol whose margins
     /// do not depend on it need not.
     fn set_handling(&mut self, _handling: Handling) {}
+    /// Whether it can take up a flight that it does not remember ([`Protocol::hold_found`], [`Protocol::take_up`]): one that
+    /// is on a route of its own.
+    fn takes_up(&self) -> bool {
+        false
+    }
+    /// Its aircraft was found in flight, and was ours before this machine began. It holds as after a failure, and lands unless
+    /// it is resumed. Asked after the first report of the position, in [`StateId::Start`].
+    fn hold_found(&mut self, _now: Instant, _out: &mut Actions) {}
+    /// An aircraft that holds so was on this route and had reached this waypoint: what is resumed.
+    ///
+    /// # Errors
+    /// It does not hold so, or takes up no flight, or the route cannot be flown.
+    fn take_up(&mut self, _route: &[Point], _reached: Option<u16>) -> Result<(), MissionError> {
+        Err(MissionError::State { found: self.view().state })
+    }
     /// The one way in. When it returns, `out` holds everything to do, in order.
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions);
     /// When it wants [`Input::Wake`], and why. Earlier is harmless.

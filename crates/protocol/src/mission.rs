@@ -134,6 +134,16 @@ impl Protocol for Mission {
         self.flight.set_route(mission, state)
     }
 
+    fn takes_up(&self) -> bool {
+        true
+    }
+    fn hold_found(&mut self, now: Instant, out: &mut Actions) {
+        self.flight.apply(self.flight.hold_found(now), out);
+    }
+    fn take_up(&mut self, route: &[Point], reached: Option<u16>) -> Result<(), MissionError> {
+        let state = self.state_id();
+        self.flight.take_up(route, reached, state)
+    }
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         if let Input::Message { .. } | Input::Passed { .. } = input {
             // It needs nothing from other aircraft.

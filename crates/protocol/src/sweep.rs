@@ -118,6 +118,15 @@ impl Protocol for Sweep {
         let lanes = self.lanes(area)?;
         self.mission.set_mission(&lanes)
     }
+    fn takes_up(&self) -> bool {
+        self.mission.takes_up()
+    }
+    fn hold_found(&mut self, now: Instant, out: &mut Actions) {
+        self.mission.hold_found(now, out);
+    }
+    fn take_up(&mut self, lanes: &[Point], reached: Option<u16>) -> Result<(), MissionError> {
+        self.mission.take_up(lanes, reached)
+    }
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         self.mission.handle(now, input, out);
     }

@@ -1,7 +1,7 @@
 //! What goes wrong in a world, and when: part of its input, like an operator's commands. The same faults at
 //! the same times and the same seed give the same bytes; what faults draw does not disturb other generators.
 
-use wingbeat_agent::guardian::{self, Guardian, Pulse, Then};
+use wingbeat_agent::guardian::{self, Before, Guardian, Pulse, Then};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Instant};
 
@@ -51,7 +51,8 @@ pub enum Fault {
         vehicle: usize,
     },
     /// The companion's process ends, and another begins with the same configuration and no memory. Meanwhile it
-    /// receives and sends nothing. A guardian that took the flight controller keeps it until it is done.
+    /// receives and sends nothing. A guardian that took the flight controller keeps it until it is done, or gives it back to
+    /// the new process, which takes up its flight.
     DaemonRestarts {
         /// Index of the aircraft, from 0.
         vehicle: usize,
@@ -401,6 +402,9 @@ pub(crate) struct Guard {
     guardian: Guardian,
     wanted_at: Option<Instant>,
     port_open: bool,
+    /// Whether another daemon has connected, and what was reported to it last.
+    is_connected: bool,
+    before: Before,
 }
 
 impl Guard {
@@ -413,7 +417,13 @@ impl Guard {
             endpoint: last.endpoint,
             signing: None,
         };
-        let mut guard = Self { guardian: Guardian::new(config), wanted_at: None, port_open: false };
+        let mut guard = Self {
+            guardian: Guardian::new(config),
+            wanted_at: None,
+            port_open: false,
+            is_connected: false,
+            before: Before::Unknown,
+        };
         let mut out = Vec::new();
         for input in [guardian::Input::Connected, guardian::Input::Pulse(last), guardian::Input::Gone] {
             guard.feed(now, input, &mut out);
@@ -424,6 +434,16 @@ impl Guard {
     /// Whether it has the flight controller, or is about to take it.
     pub(crate) fn has_flight_controller(&self) -> bool {
         self.port_open || self.guardian.wants_port()
+    }
+
+    /// The pulse of the daemon that was started again. What that learns with the answer.
+    pub(crate) fn pulse(&mut self, now: Instant, pulse: Pulse) -> Before {
+        let mut out = Vec::new();
+        if !core::mem::replace(&mut self.is_connected, true) {
+            self.feed(now, guardian::Input::Connected, &mut out);
+        }
+        self.feed(now, guardian::Input::Pulse(pulse), &mut out);
+        self.before
     }
 
     /// Takes what the flight controller sent; appends bytes for it to `out`.
@@ -448,6 +468,9 @@ impl Guard {
     fn feed(&mut self, now: Instant, input: guardian::Input<'_>, out: &mut Vec<u8>) {
         let mut asked = guardian::Outputs::default();
         self.guardian.handle(now, input, &mut asked);
+        if let Some(report) = asked.report {
+            self.before = report.before;
+        }
         if self.port_open {
             out.extend_from_slice(&asked.autopilot);
         }

@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use wingbeat_agent::guardian::Before;
 use wingbeat_agent::separation::Figures;
 use wingbeat_agent::{
     Agent, AvoidanceTally, Command, Input, LogEntry, Outputs, Phase, Rejection, Reply, Severity, StateId,
@@ -56,6 +57,8 @@ struct Vehicle {
     guard: Option<Box<Guard>>,
     /// Whether its guardian ended.
     is_guardian_dead: bool,
+    /// Whether its guardian has given it back to another daemon, which it does once in a flight.
+    was_given_back: bool,
 }
 
 /// How far an aircraft has come, as its protocol has it.
@@ -221,6 +224,7 @@ impl World {
                 companion: Companion::Lives,
                 guard: None,
                 is_guardian_dead: false,
+                was_given_back: false,
                 pilot: None,
             })
             .collect();
@@ -522,7 +526,10 @@ impl World {
         let aircraft = &mut self.vehicles[vehicle];
         if aircraft.companion == Companion::Lives {
             if guarded && !aircraft.is_guardian_dead && aircraft.guard.is_none() {
-                let pulse = aircraft.agent.pulse(self.now);
+                let mut pulse = aircraft.agent.pulse(self.now);
+                if aircraft.was_given_back {
+                    pulse.route = 0;
+                }
                 aircraft.guard = Some(Box::new(Guard::take_over(self.now, pulse)));
             }
             aircraft.companion = companion;
@@ -558,8 +565,18 @@ impl World {
             }
             self.trace = mixed(self.trace, now, i, 5, &asked);
         }
-        if !guard.has_flight_controller() && vehicle.companion == Companion::Lives {
+        let lives = vehicle.companion == Companion::Lives;
+        if lives && guard.has_flight_controller() {
+            guard.pulse(now, vehicle.agent.pulse(now));
+        }
+        if !guard.has_flight_controller() && lives {
+            // Of a flight that no daemon takes up the next one learns nothing here.
+            let before = guard.pulse(now, vehicle.agent.pulse(now));
             vehicle.guard = None;
+            if matches!(before, Before::OnRoute { .. }) {
+                self.vehicles[i].was_given_back = true;
+                self.agent(i, Input::Before(before));
+            }
             self.agent(i, Input::AutopilotLink(true));
         }
     }

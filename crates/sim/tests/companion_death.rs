@@ -66,6 +66,8 @@ impl Companion for Scripted {
             ours: self.own_modes().iter().fold(Modes::default(), |all, m| all.with(Modes::one(m.number()))),
             switch_channel: 0,
             endpoint: 0,
+            route: 0,
+            takes_up: false,
         }
     }
     fn finished(&self) -> bool {

@@ -10,6 +10,10 @@
 //! aircraft; any mode that neither the daemon nor itself requested is the pilot's, and ends what it does
 //! immediately; once its own mode was seen, a mode of the daemon's is not expected any more.
 //!
+//! An aircraft that a daemon left on its route it gives back, once in a flight and while it holds, to the next daemon that
+//! takes the flight up ([`Pulse::takes_up`]): from then on that one holds it, resumes it or lands it, and is succeeded if
+//! it dies as any that commands.
+//!
 //! Like the agent it is pure: one [`Input`] with the time in, bounded [`Outputs`] out.
 //! `docs/decisions/0003-companion-death.md` gives the reasons. The transition table is
 //! [`TakeoverPhase::next`], printed whole in `snapshots/`.
@@ -66,6 +70,8 @@ const TRIES: u8 = 3;
 /// A daemon that dies while it arms leaves motors that start a moment later: so long a disarmed heartbeat
 /// is ignored.
 const ARMING_WITHIN: Duration = Duration::from_secs(3);
+/// So long after a daemon's death the next may take up its flight.
+const TAKEN_UP_WITHIN: Duration = Duration::from_secs(60);
 /// A killed process is gone within milliseconds; whatever its socket reports, the aircraft does not wait longer.
 const KILL_WITHIN: Duration = Duration::from_millis(500);
 /// Woken later than this, the guardian itself stood still, and the daemon perhaps with it: its pulses are
@@ -276,6 +282,8 @@ struct Takeover {
     heartbeat_at: Instant,
     /// The guardian is to end: nothing but LAND.
     stopping: bool,
+    /// The route that the daemon left the aircraft on; 0 where it was on none.
+    route: u64,
 }
 
 /// A guardian.
@@ -285,6 +293,10 @@ pub struct Guardian {
     takeover: Option<Takeover>,
     /// For the next daemon.
     before: Before,
+    /// The aircraft was given back in this flight: it is not again.
+    is_given_back: bool,
+    /// It was, and the daemon that has it has not received the autopilot yet: what it is succeeded by.
+    given_back: Option<Pulse>,
     port_open: bool,
     utc: Option<(Instant, u64)>,
     decoder: Decoder,
@@ -300,7 +312,18 @@ impl Guardian {
         };
         let decoder = decoder(&config);
         let before = Before::Unknown;
-        Self { config, daemon: None, takeover: None, before, port_open: false, utc: None, decoder, outgoing }
+        Self {
+            config,
+            daemon: None,
+            takeover: None,
+            before,
+            is_given_back: false,
+            given_back: None,
+            port_open: false,
+            utc: None,
+            decoder,
+            outgoing,
+        }
     }
 
     /// Whether it wants the port to the autopilot open. It must be closed otherwise.
@@ -390,8 +413,46 @@ impl Guardian {
     /// The daemon with its last pulse, while it commands the aircraft.
     fn commanding(&self) -> Option<(DaemonWatch, Pulse)> {
         let watch = self.daemon?;
-        let pulse = watch.pulse.filter(|pulse| pulse.activity == Activity::Commanding)?;
+        let commands = watch.pulse.filter(|pulse| pulse.activity == Activity::Commanding);
+        let pulse = commands.or(self.given_back)?;
         Some((watch, pulse))
+    }
+
+    /// Gives the aircraft back to a daemon that takes up its flight, while it holds. The report that says so follows the next
+    /// pulse, when the port is closed.
+    fn give_back(&mut self, now: Instant, daemon: Pulse, out: &mut Outputs) {
+        let Some(takeover) = self.takeover else { return };
+        let may_be = takeover.phase == TakeoverPhase::Holding
+            && !takeover.stopping
+            && takeover.route != 0
+            && now.since(takeover.since) < TAKEN_UP_WITHIN;
+        if !may_be || self.is_given_back || !daemon.takes_up || daemon.system_id != 0 {
+            return;
+        }
+        let modes = Modes::one(Mode::Brake.number());
+        let Takeover { route, system_id, switch_channel, .. } = takeover;
+        self.before = Before::OnRoute { modes, route };
+        self.is_given_back = true;
+        self.given_back = Some(Pulse {
+            activity: Activity::Commanding,
+            system_id,
+            ours: modes,
+            switch_channel,
+            endpoint: self.config.endpoint,
+            route: 0,
+            takes_up: false,
+        });
+        (self.takeover, self.port_open) = (None, false);
+        if let Some(watch) = &mut self.daemon {
+            watch.received_at = now;
+        }
+        let held_ms = now.since(takeover.since).as_millis();
+        out.log(
+            Severity::Warning,
+            text!(
+                "holding on route {route:016x}: given back after {held_ms} ms to a daemon that takes it up"
+            ),
+        );
     }
 
     fn pulse(&mut self, now: Instant, pulse: Pulse, out: &mut Outputs) {
@@ -411,11 +472,23 @@ impl Guardian {
         // Of another autopilot it knows nothing.
         let before = if ours { self.before } else { Before::Unknown };
         out.report = Some(Report { answer: Answer { stance, cause }, before });
+        if !ours {
+            return;
+        }
+        if pulse.system_id != 0 || pulse.activity == Activity::Commanding {
+            // From here on its own pulses say whether it is succeeded.
+            self.given_back = None;
+        }
+        if pulse.system_id != 0 && pulse.activity == Activity::Idle {
+            self.is_given_back = false;
+        }
+        self.give_back(now, pulse, out);
     }
 
     fn gone(&mut self, now: Instant, out: &mut Outputs) {
         let commanding = self.commanding();
         let left = self.daemon.take();
+        self.given_back = None;
         // While the guardian has the autopilot the daemon knows nothing newer.
         if let (Some(pulse), None) = (left.and_then(|watch| watch.pulse), self.takeover)
             && pulse.endpoint == self.config.endpoint
@@ -454,6 +527,7 @@ impl Guardian {
             hold_until: Instant::NEVER,
             heartbeat_at: now,
             stopping: false,
+            route: pulse.route,
         });
     }
 
@@ -482,6 +556,7 @@ impl Guardian {
                     out.log(Severity::Error, text!("the hung daemon does not end"));
                     // From now on it counts as dead.
                     self.daemon = None;
+                    self.given_back = None;
                     self.take_over(now, Cause::Hung, pulse, out);
                 }
                 None | Some(_) => {}
@@ -542,6 +617,7 @@ impl Guardian {
         if !heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED) {
             let early = now < takeover.since + ARMING_WITHIN;
             self.before = Before::Ours(Modes::default());
+            self.is_given_back = false;
             return self.apply(
                 now,
                 if early { TakeoverInput::DisarmedEarly } else { TakeoverInput::Disarmed },

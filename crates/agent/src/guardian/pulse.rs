@@ -5,11 +5,11 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Version of both records. Another version is another program: the two refuse each other.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// Length of an encoded [`Pulse`].
-pub const PULSE_LEN: usize = 12;
+pub const PULSE_LEN: usize = 21;
 /// Length of an encoded [`Report`].
-pub const REPORT_LEN: usize = 8;
+pub const REPORT_LEN: usize = 16;
 
 /// What the daemon is doing with its aircraft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,11 @@ pub struct Pulse {
     pub switch_channel: u8,
     /// Fingerprint of the autopilot's endpoint ([`fingerprint`]): a guardian of another port protects no aircraft.
     pub endpoint: u32,
+    /// The hash of the route in the autopilot while the aircraft is on it and another daemon may take the flight up
+    /// (`wingbeat_autopilot::mission::hash_held`); else 0.
+    pub route: u64,
+    /// Whether this daemon, which has not received the autopilot yet, takes up such a flight.
+    pub takes_up: bool,
 }
 
 /// A number that distinguishes endpoints (FNV-1a, 32 bit).
@@ -88,7 +93,7 @@ pub enum RecordError {
     /// A code that this version does not have.
     #[error("guard socket: found code {found} for {what}, expected 0 to {most}")]
     Code {
-        /// The field: `activity`, `stance`, `cause` or `before`.
+        /// The field: `activity`, `taking up`, `stance`, `cause` or `before`.
         what: &'static str,
         /// The code that was received.
         found: u8,
@@ -103,7 +108,13 @@ impl Pulse {
         let activity = Activity::ALL.iter().position(|a| *a == self.activity).unwrap_or_default() as u8;
         let [m0, m1, m2, m3] = self.ours.0.to_le_bytes();
         let [e0, e1, e2, e3] = self.endpoint.to_le_bytes();
-        [VERSION, activity, self.system_id, self.switch_channel, m0, m1, m2, m3, e0, e1, e2, e3]
+        let [r0, r1, r2, r3, r4, r5, r6, r7] = self.route.to_le_bytes();
+        let takes_up = u8::from(self.takes_up);
+        let (id, switch) = (self.system_id, self.switch_channel);
+        [
+            VERSION, activity, id, switch, m0, m1, m2, m3, e0, e1, e2, e3, takes_up, r0, r1, r2, r3, r4, r5,
+            r6, r7,
+        ]
     }
 
     /// Back from its bytes.
@@ -111,14 +122,17 @@ impl Pulse {
     /// # Errors
     /// Another version, or a code that this version does not have.
     pub fn decode(bytes: &[u8; PULSE_LEN]) -> Result<Self, RecordError> {
-        let [version, activity, system_id, switch_channel, m0, m1, m2, m3, e0, e1, e2, e3] = *bytes;
+        let [version, activity, system_id, switch_channel, rest @ ..] = *bytes;
+        let [m0, m1, m2, m3, e0, e1, e2, e3, takes_up, route @ ..] = rest;
         if version != VERSION {
             return Err(RecordError::Version(version));
         }
         let activity = of_code("activity", &Activity::ALL, activity)?;
         let ours = Modes(u32::from_le_bytes([m0, m1, m2, m3]));
         let endpoint = u32::from_le_bytes([e0, e1, e2, e3]);
-        Ok(Self { activity, system_id, ours, switch_channel, endpoint })
+        let takes_up = of_code("taking up", &[false, true], takes_up)?;
+        let route = u64::from_le_bytes(route);
+        Ok(Self { activity, system_id, ours, switch_channel, endpoint, route, takes_up })
     }
 }
 
@@ -208,6 +222,14 @@ pub enum Before {
     Failsafe(Modes),
     /// The pilot, or a failsafe that was not announced.
     Pilot,
+    /// Wingbeat left it in one of these modes on its way along a route of this hash, and the guardian has given it back: the
+    /// daemon that takes the autopilot answers for it. In another mode, the pilot or a failsafe has it.
+    OnRoute {
+        /// As of [`Before::Ours`].
+        modes: Modes,
+        /// Of the last [`Pulse::route`].
+        route: u64,
+    },
 }
 
 /// What a guardian answers to a pulse, as it is sent.
@@ -233,14 +255,17 @@ impl Report {
     pub fn encode(&self) -> [u8; REPORT_LEN] {
         let Answer { stance, cause } = self.answer;
         let stance = Stance::ALL.iter().position(|s| *s == stance).unwrap_or_default() as u8;
-        let (before, modes) = match self.before {
-            Before::Unknown => (0, Modes::default()),
-            Before::Ours(modes) => (1, modes),
-            Before::Failsafe(modes) => (2, modes),
-            Before::Pilot => (3, Modes::default()),
+        let (before, modes, route) = match self.before {
+            Before::Unknown => (0, Modes::default(), 0),
+            Before::Ours(modes) => (1, modes, 0),
+            Before::Failsafe(modes) => (2, modes, 0),
+            Before::Pilot => (3, Modes::default(), 0),
+            Before::OnRoute { modes, route } => (4, modes, route),
         };
         let [m0, m1, m2, m3] = modes.0.to_le_bytes();
-        [VERSION, stance, u8::from(cause == Cause::Hung), before, m0, m1, m2, m3]
+        let [r0, r1, r2, r3, r4, r5, r6, r7] = route.to_le_bytes();
+        let hung = u8::from(cause == Cause::Hung);
+        [VERSION, stance, hung, before, m0, m1, m2, m3, r0, r1, r2, r3, r4, r5, r6, r7]
     }
 
     /// Back from its bytes.
@@ -248,14 +273,15 @@ impl Report {
     /// # Errors
     /// Another version, or a code that this version does not have.
     pub fn decode(bytes: &[u8; REPORT_LEN]) -> Result<Self, RecordError> {
-        let [version, stance, cause, before, m0, m1, m2, m3] = *bytes;
+        let [version, stance, cause, before, m0, m1, m2, m3, route @ ..] = *bytes;
         if version != VERSION {
             return Err(RecordError::Version(version));
         }
         let stance = of_code("stance", &Stance::ALL, stance)?;
         let cause = of_code("cause", &[Cause::Ended, Cause::Hung], cause)?;
         let modes = Modes(u32::from_le_bytes([m0, m1, m2, m3]));
-        let all = [Before::Unknown, Before::Ours(modes), Before::Failsafe(modes), Before::Pilot];
+        let on_route = Before::OnRoute { modes, route: u64::from_le_bytes(route) };
+        let all = [Before::Unknown, Before::Ours(modes), Before::Failsafe(modes), Before::Pilot, on_route];
         Ok(Self { answer: Answer { stance, cause }, before: of_code("before", &all, before)? })
     }
 }
@@ -273,13 +299,18 @@ mod tests {
                 ours: Modes::one(4).with(Modes::one(17)),
                 switch_channel: 5,
                 endpoint: fingerprint("serial:/dev/ttyAMA0:921600"),
+                route: 0x0123_4567_89ab_cdef,
+                takes_up: activity == Activity::Idle,
             };
             assert_eq!(Pulse::decode(&pulse.encode()), Ok(pulse));
         }
         for stance in Stance::ALL {
             for cause in [Cause::Ended, Cause::Hung] {
                 let modes = Modes::one(4).with(Modes::one(17));
-                for before in [Before::Unknown, Before::Ours(modes), Before::Failsafe(modes), Before::Pilot] {
+                let on_route = Before::OnRoute { modes, route: u64::MAX - 1 };
+                for before in
+                    [Before::Unknown, Before::Ours(modes), Before::Failsafe(modes), Before::Pilot, on_route]
+                {
                     let report = Report { answer: Answer { stance, cause }, before };
                     assert_eq!(Report::decode(&report.encode()), Ok(report));
                 }
@@ -290,18 +321,20 @@ mod tests {
     #[test]
     fn every_other_record_is_refused_and_none_panics() {
         let refused = |[version, stance, cause, before]: [u8; 4]| {
-            Report::decode(&[version, stance, cause, before, 0, 0, 0, 0]).map(|_| ())
+            let mut bytes = [0; REPORT_LEN];
+            bytes[..4].copy_from_slice(&[version, stance, cause, before]);
+            Report::decode(&bytes).map(|_| ())
         };
         let code = |what, found, most| Err(RecordError::Code { what, found, most });
-        assert_eq!(refused([VERSION, 6, 1, 3]), Ok(()));
+        assert_eq!(refused([VERSION, 6, 1, 4]), Ok(()));
         assert_eq!(refused([9, 6, 1, 3]), Err(RecordError::Version(9)));
         assert_eq!(refused([VERSION, 7, 0, 0]), code("stance", 7, 6));
         assert_eq!(refused([VERSION, 0, 2, 0]), code("cause", 2, 1));
-        assert_eq!(refused([VERSION, 0, 0, 4]), code("before", 4, 3));
+        assert_eq!(refused([VERSION, 0, 0, 5]), code("before", 5, 4));
         for version in 0..=u8::MAX {
             for activity in 0..=u8::MAX {
                 let mut bytes = [0xff; PULSE_LEN];
-                (bytes[0], bytes[1]) = (version, activity);
+                (bytes[0], bytes[1], bytes[12]) = (version, activity, 1);
                 assert_eq!(Pulse::decode(&bytes).is_ok(), version == VERSION && activity <= 4);
             }
         }

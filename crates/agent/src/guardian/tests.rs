@@ -139,7 +139,7 @@ impl Bench {
 
 fn pulse(activity: Activity, ours: &[Mode]) -> Pulse {
     let ours = ours.iter().fold(Modes::default(), |all, m| all.with(Modes::one(m.number())));
-    Pulse { activity, system_id: 1, ours, switch_channel: 5, endpoint: ENDPOINT }
+    Pulse { activity, system_id: 1, ours, switch_channel: 5, endpoint: ENDPOINT, route: 0, takes_up: false }
 }
 
 #[test]
@@ -445,4 +445,118 @@ fn other_systems_on_the_line_decide_nothing() {
     }
     assert_eq!(bench.guardian.stance(), Stance::AwaitingHeartbeat);
     assert!(bench.asked.is_empty());
+}
+
+/// A daemon that has not received the autopilot and takes up a flight, or does not.
+fn beginner(takes_up: bool) -> Pulse {
+    Pulse { system_id: 0, takes_up, ..pulse(Activity::Idle, &[]) }
+}
+
+/// A daemon on a route dies, and the guardian holds the aircraft since two seconds.
+fn held_on_route(route: u64) -> Bench {
+    let mut bench = Bench::new(Then::Land);
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(Pulse { route, ..pulse(Activity::Commanding, &[Mode::Auto]) }));
+    bench.feed(Input::Gone);
+    bench.feed(Input::AutopilotLink(true));
+    bench.seconds(1, Mode::Auto);
+    bench.seconds(2, Mode::Brake);
+    assert_eq!(bench.guardian.stance(), Stance::Holding);
+    bench
+}
+
+const GIVEN_BACK: Before = Before::OnRoute { modes: Modes(1 << 17), route: 77 };
+
+#[test]
+fn an_aircraft_on_its_route_is_given_back_once_to_a_daemon_that_takes_it_up() {
+    let mut bench = held_on_route(77);
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(beginner(true)));
+    // The answer that says so comes when the port is closed.
+    assert_eq!(bench.report.unwrap().answer.stance, Stance::Holding);
+    assert!(!bench.guardian.wants_port(), "{}", bench.log);
+    bench.feed(Input::Pulse(beginner(true)));
+    let report = bench.report.unwrap();
+    assert_eq!((report.answer.stance, report.before), (Stance::Watching, GIVEN_BACK));
+    assert!(bench.guardian.watches_a_commanding_daemon(), "though it has not received the autopilot yet");
+    // It goes on, and dies again on its route: the aircraft is landed, whoever comes.
+    bench.feed(Input::Pulse(Pulse { route: 77, ..pulse(Activity::Commanding, &[Mode::Auto]) }));
+    bench.feed(Input::Gone);
+    bench.feed(Input::AutopilotLink(true));
+    bench.seconds(1, Mode::Auto);
+    bench.feed(Input::Connected);
+    for _ in 0..11 {
+        bench.feed(Input::Pulse(beginner(true)));
+        bench.seconds(1, Mode::Brake);
+        assert!(bench.guardian.wants_port(), "{}", bench.log);
+    }
+    assert_eq!(bench.asked.last().unwrap().1, Mode::Land);
+    // On the ground that flight is over.
+    bench.heartbeat(Mode::Land.number(), false);
+    assert_eq!(bench.next_daemon(), Before::Ours(Modes::default()));
+}
+
+#[test]
+fn a_daemon_that_dies_or_hangs_with_an_aircraft_that_was_given_back_is_succeeded() {
+    for (pulses, hangs) in [(0, false), (3, false), (0, true), (3, true)] {
+        let mut bench = held_on_route(77);
+        bench.feed(Input::Connected);
+        bench.feed(Input::Pulse(beginner(true)));
+        for _ in 0..pulses {
+            let brake = Pulse { system_id: 0, ..pulse(Activity::Commanding, &[Mode::Brake]) };
+            bench.feed(Input::Pulse(brake));
+        }
+        if hangs {
+            bench.now = bench.now + Duration::from_millis(1_000);
+            bench.feed(Input::Wake);
+            assert_eq!(bench.kills, 1, "{}", bench.log);
+        }
+        bench.feed(Input::Gone);
+        assert!(bench.guardian.wants_port(), "{pulses} {hangs}: {}", bench.log);
+        bench.feed(Input::AutopilotLink(true));
+        bench.seconds(11, Mode::Brake);
+        assert_eq!(bench.asked.last().unwrap().1, Mode::Land, "{}", bench.log);
+    }
+}
+
+#[test]
+fn an_aircraft_is_kept_from_a_daemon_that_does_not_take_it_up_or_comes_too_late() {
+    // On no route; a daemon that takes up none; one that has received the autopilot; one of another port.
+    let other = Pulse { endpoint: 8, ..beginner(true) };
+    let heard = Pulse { system_id: 1, ..beginner(true) };
+    for (route, daemon) in [(0, beginner(true)), (77, beginner(false)), (77, heard), (77, other)] {
+        let mut bench = held_on_route(route);
+        bench.feed(Input::Connected);
+        for _ in 0..3 {
+            bench.feed(Input::Pulse(daemon));
+        }
+        assert!(bench.guardian.wants_port(), "{route} {daemon:?}");
+    }
+    // It is landing already.
+    let mut bench = held_on_route(77);
+    bench.seconds(11, Mode::Brake);
+    assert_eq!(bench.guardian.stance(), Stance::Ending);
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(beginner(true)));
+    assert!(bench.guardian.wants_port());
+    // Not before it stands, and not from a pilot.
+    let mut bench = held_on_route(77);
+    bench.heartbeat(Mode::Loiter.number(), true);
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(beginner(true)));
+    bench.feed(Input::Pulse(beginner(true)));
+    assert_eq!(bench.report.unwrap().before, Before::Pilot);
+    // A guardian that holds for ever gives it back within a minute.
+    for (late_s, is_given_back) in [(50, true), (61, false)] {
+        let mut bench = Bench::new(Then::Hold);
+        bench.feed(Input::Connected);
+        bench.feed(Input::Pulse(Pulse { route: 77, ..pulse(Activity::Commanding, &[Mode::Auto]) }));
+        bench.feed(Input::Gone);
+        bench.feed(Input::AutopilotLink(true));
+        bench.seconds(1, Mode::Auto);
+        bench.seconds(late_s - 1, Mode::Brake);
+        bench.feed(Input::Connected);
+        bench.feed(Input::Pulse(beginner(true)));
+        assert_eq!(!bench.guardian.wants_port(), is_given_back, "{late_s} s");
+    }
 }

@@ -8,12 +8,14 @@
 mod control;
 mod download;
 mod points;
+mod read_back;
 mod reader;
 mod upload;
 
 pub use control::{Clear, SetCurrent, is_ended};
 pub use download::Download;
 pub use points::{LegacyKind, LegacyPoint, LegacyPoints, LegacyUpload, POINTS_MAX};
+pub use read_back::ReadBack;
 pub use upload::{Transfer, Upload};
 
 use sha2::{Digest, Sha256};
@@ -150,7 +152,6 @@ impl Item {
             | MavCmd::MAV_CMD_NAV_FENCE_CIRCLE_EXCLUSION => &[0],
             _ => &[],
         };
-        let centimetres = |m: f32| libm::roundf(m * 100.0) as i32;
         let same_position = (self.latitude_e7, self.longitude_e7) == (other.latitude_e7, other.longitude_e7);
         // A fence has no height of its own: it is not stored.
         let same_altitude = fence
@@ -161,6 +162,11 @@ impl Item {
             && (!has_position || (same_position && same_altitude))
             && compared.iter().all(|&i| same_param(i))
     }
+}
+
+/// An altitude as ArduCopter stores it.
+fn centimetres(altitude_m: f32) -> i32 {
+    libm::roundf(altitude_m * 100.0) as i32
 }
 
 /// Whether altitudes of the frame count from home.
@@ -250,6 +256,16 @@ pub fn hash(route: impl Iterator<Item = RelativePosition>) -> u64 {
     u64::from_be_bytes(core::array::from_fn(|i| digest[i]))
 }
 
+/// As [`hash`], over heights as the autopilot stores them, and never 0: a route that was loaded and the same one read back
+/// ([`ReadBack`]) have one hash.
+pub fn hash_held(route: impl Iterator<Item = RelativePosition>) -> u64 {
+    let held = |position: RelativePosition| RelativePosition {
+        height_mm: centimetres(position.height_mm as f32 * 1e-3).saturating_mul(10),
+        ..position
+    };
+    hash(route.map(held)).max(1)
+}
+
 /// The first item that is compared: item 0 of a mission is the autopilot's home.
 fn first_of(kind: MavMissionType) -> u16 {
     u16::from(kind == MavMissionType::MAV_MISSION_TYPE_MISSION)
@@ -277,6 +293,23 @@ mod tests {
         other[4].height_mm += 1;
         assert_ne!(one, hash(other.into_iter()));
         assert_eq!(one, hash(route().into_iter()));
+    }
+
+    #[test]
+    fn a_route_that_was_read_back_has_the_hash_of_the_one_that_was_loaded() {
+        let items = items_of(route().into_iter()).unwrap();
+        // ArduCopter keeps whole centimetres.
+        let held = |item: &Item| RelativePosition {
+            latitude_e7: item.latitude_e7,
+            longitude_e7: item.longitude_e7,
+            height_mm: centimetres(item.altitude_m) * 10,
+        };
+        let read = || items.iter().skip(usize::from(FIRST_WAYPOINT)).map(held);
+        assert_ne!(hash(read()), hash(route().into_iter()), "20.129 m is 20.13 m there");
+        assert_eq!(hash_held(read()), hash_held(route().into_iter()));
+        let mut other = route();
+        other[3].height_mm += 10;
+        assert_ne!(hash_held(read()), hash_held(other.into_iter()));
     }
 
     #[test]

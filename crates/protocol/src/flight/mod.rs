@@ -9,6 +9,7 @@
 //! TakingOff, Flying ─an order failed▶ Holding ─no command for 60 s, or another failure▶ Aborted(Land)
 //! any ─Hold, Return, Land by the operator, or a low battery▶ Aborted
 //! Aborted, Holding: held on the route ─Resume▶ Flying
+//! Start, found in flight ▶ Holding ─its route is known again, Resume▶ Flying
 //! ```
 //!
 //! **One failure rule for every host.** On the ground a failed order leads back to where it can be tried again. In
@@ -114,6 +115,11 @@ pub(crate) struct RouteFlight<F> {
     has_begun: bool,
 }
 
+fn checked(route: &[Point]) -> Result<Route, MissionError> {
+    let waypoints = Route::from_slice(route).ok().filter(|route| route.len() >= 2);
+    waypoints.ok_or(MissionError::Waypoints { found: route.len() })
+}
+
 impl<F: Copy + PartialEq> RouteFlight<F> {
     /// An aircraft on the ground, in state [`State::Start`].
     pub(crate) fn new(rules: Rules) -> Self {
@@ -160,10 +166,33 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
         if self.state != State::Start {
             return Err(MissionError::State { found });
         }
-        self.route = Route::from_slice(route)
-            .ok()
-            .filter(|route| route.len() >= 2)
-            .ok_or(MissionError::Waypoints { found: route.len() })?;
+        self.route = checked(route)?;
+        Ok(())
+    }
+
+    /// What [`crate::Protocol::hold_found`] leads to.
+    pub(crate) fn hold_found(&self, now: Instant) -> Option<Transition<F>> {
+        let land_at = now + self.rules.hold_before_landing;
+        let is_found = self.state == State::Start && self.is_armed();
+        is_found.then(|| Transition::ordering(State::Holding { land_at }, Order::Hold))
+    }
+
+    /// [`crate::Protocol::take_up`]; `found` is the host's name of the state.
+    ///
+    /// # Errors
+    /// It holds no aircraft that was found in flight, or the route has too few or too many waypoints.
+    pub(crate) fn take_up(
+        &mut self,
+        route: &[Point],
+        reached: Option<u16>,
+        found: StateId,
+    ) -> Result<(), MissionError> {
+        if !matches!(self.state, State::Holding { .. }) || !self.route.is_empty() {
+            return Err(MissionError::State { found });
+        }
+        self.route = checked(route)?;
+        self.reached = reached.filter(|reached| usize::from(*reached) < route.len());
+        self.has_begun = true;
         Ok(())
     }
 
@@ -565,6 +594,47 @@ mod tests {
         let mut out = Actions::new();
         assert!(held.apply(next, &mut out) && held.poll_timeout().0 == Instant::NEVER);
         assert_eq!(out.len(), 1, "one order");
+    }
+
+    #[test]
+    fn one_that_is_found_in_flight_holds_is_resumed_where_it_was_and_lands_otherwise() {
+        let found = StateId::Flying;
+        let route = [0.0, 100.0, 200.0].map(point);
+        let resume = |flight: &RouteFlight<()>| flight.permits(Command::Resume, found);
+        let rules = Rules {
+            fence: Fence::default(),
+            hold_before_landing: Duration::from_secs(60),
+            planned_speed_m_s: 5.0,
+        };
+        let in_the_air = |armed| {
+            let mut flight: RouteFlight<()> = RouteFlight::new(rules);
+            flight.observe(NOW, &Input::Telemetry(telemetry(50.0, 0.0, armed)));
+            flight
+        };
+        assert_eq!(in_the_air(false).hold_found(NOW), None, "it stands");
+        assert_eq!(in_the_air(true).take_up(&route, None, found), Err(MissionError::State { found }));
+        let mut held = in_the_air(true);
+        let next = held.hold_found(NOW);
+        assert_eq!(next, Some(Transition::ordering(HOLDING, Order::Hold)));
+        held.apply(next, &mut Actions::new());
+        assert_eq!(held.hold_found(NOW), None, "once");
+        assert_eq!(resume(&held), Err(Denied::NotHeld { found }), "its route is not known");
+        assert_eq!(held.take_up(&route[..1], None, found), Err(MissionError::Waypoints { found: 1 }));
+        assert_eq!(held.take_up(&route, Some(0), found), Ok(()));
+        assert_eq!((resume(&held), held.next_waypoint()), (Ok(()), 1));
+        assert_eq!(held.take_up(&route, Some(0), found), Err(MissionError::State { found }), "once");
+        let resumed = held.next(NOW, &Input::Operator(Command::Resume), ());
+        assert_eq!(resumed, Some(Transition::ordering(State::Flying(()), Order::ResumeHeld)));
+        let landed = held.next(Instant::from_secs(160), &Input::Wake, ());
+        assert_eq!(landed, Some(Transition::end(EndFlight::Land)));
+        // At the end of its route it lands, and does not begin it again.
+        for (reached, north_m) in [(Some(2), 50.0), (Some(1), 199.0)] {
+            let mut held = in_the_air(true);
+            held.observe(NOW, &Input::Telemetry(telemetry(north_m, 0.0, true)));
+            held.apply(held.hold_found(NOW), &mut Actions::new());
+            held.take_up(&route, reached, found).unwrap();
+            assert_eq!(resume(&held), Err(Denied::NotHeld { found }), "{reached:?}");
+        }
     }
 
     #[test]

@@ -488,6 +488,21 @@ impl Protocol for Mbcap {
     fn set_handling(&mut self, handling: Handling) {
         self.config.prediction.handling = handling;
     }
+    fn takes_up(&self) -> bool {
+        true
+    }
+    /// From here on it broadcasts where it stands, and receives the others: its table of them is empty.
+    fn hold_found(&mut self, now: Instant, out: &mut Actions) {
+        if !self.flight.apply(self.flight.hold_found(now), out) {
+            return;
+        }
+        self.begin_flight();
+        (self.last_beacon.sent, self.beacon_at) = (0, now);
+    }
+    fn take_up(&mut self, route: &[Point], reached: Option<u16>) -> Result<(), MissionError> {
+        let state = self.state_id();
+        self.flight.take_up(route, reached, state)
+    }
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         if self.observe(now, &input, out) {
             self.act(now, Trigger::Input(&input), out);
