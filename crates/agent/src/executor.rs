@@ -16,6 +16,7 @@ use wingbeat_protocol::{Fence, Order, Protocol, Text, text};
 use wingbeat_wire::Point;
 
 use crate::guardian::Modes;
+use crate::parameters::Requested;
 use crate::returns::{self, Returns};
 
 /// What is to be done, in order.
@@ -51,6 +52,8 @@ enum Job {
     ReturnHeight,
     /// No order's: the mission is read where nothing else is done.
     Read(ReadBack),
+    /// No order's: parameters that the operator asked for.
+    Parameters(Requested),
 }
 
 /// The place of a point.
@@ -217,7 +220,8 @@ impl Executor {
                 | Job::Fly(_)
                 | Job::Load(_)
                 | Job::RouteSpeed(_)
-                | Job::ReturnHeight,
+                | Job::ReturnHeight
+                | Job::Parameters(_),
             )
             | None => None,
         }
@@ -234,9 +238,62 @@ impl Executor {
                 | Job::Fly(_)
                 | Job::Load(_)
                 | Job::RouteSpeed(_)
-                | Job::ReturnHeight,
+                | Job::ReturnHeight
+                | Job::Parameters(_),
             )
             | None => Instant::NEVER,
+        }
+    }
+
+    /// Begins what was asked of the parameters, where no order is under way; the next order ends it. Whether it began.
+    pub(crate) fn request(&mut self, requested: Requested) -> bool {
+        let is_free = self.order.is_none() && self.job.is_none();
+        if is_free {
+            self.job = Some(Job::Parameters(requested));
+        }
+        is_free
+    }
+
+    /// That, while it is under way.
+    pub(crate) fn requested(&mut self) -> Option<&mut Requested> {
+        match &mut self.job {
+            Some(Job::Parameters(job)) => Some(job),
+            Some(
+                Job::Mode(_)
+                | Job::Arm(_)
+                | Job::Climb(_)
+                | Job::Fly(_)
+                | Job::Load(_)
+                | Job::RouteSpeed(_)
+                | Job::ReturnHeight
+                | Job::Read(_),
+            )
+            | None => None,
+        }
+    }
+
+    /// When it wants polling.
+    pub(crate) fn requested_due(&self) -> Instant {
+        match &self.job {
+            Some(Job::Parameters(job)) => job.due(),
+            Some(
+                Job::Mode(_)
+                | Job::Arm(_)
+                | Job::Climb(_)
+                | Job::Fly(_)
+                | Job::Load(_)
+                | Job::RouteSpeed(_)
+                | Job::ReturnHeight
+                | Job::Read(_),
+            )
+            | None => Instant::NEVER,
+        }
+    }
+
+    /// It has ended.
+    pub(crate) fn end_requested(&mut self) {
+        if self.requested().is_some() {
+            self.job = None;
         }
     }
 
@@ -291,7 +348,7 @@ impl Executor {
             Some(Job::Load(job)) => items(route).iter().for_each(|items| job.on_message(now, message, items)),
             Some(Job::RouteSpeed(job)) => job.on_message(now, message),
             Some(Job::Mode(_) | Job::Fly(_) | Job::Read(_)) => {}
-            Some(Job::ReturnHeight) | None => self.returns.on_message(now, message),
+            Some(Job::ReturnHeight | Job::Parameters(_)) | None => self.returns.on_message(now, message),
         }
     }
 
@@ -310,6 +367,7 @@ impl Executor {
             Some(Job::RouteSpeed(job)) => job.due(),
             Some(Job::ReturnHeight) => self.returns.due(),
             Some(Job::Read(job)) => job.due(),
+            Some(Job::Parameters(job)) => job.due(),
             None if self.steps.is_empty() => self.returns.due(),
             None => Instant::ZERO,
         }
@@ -367,7 +425,7 @@ impl Executor {
                 Job::RouteSpeed(job) => job.poll(now, transmit),
                 Job::ReturnHeight => self.returns.poll(now, transmit),
                 // An order has dropped it.
-                Job::Read(_) => Progress::Done,
+                Job::Read(_) | Job::Parameters(_) => Progress::Done,
             };
             match progress {
                 Progress::Pending => return None,

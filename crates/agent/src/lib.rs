@@ -93,7 +93,7 @@ use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::telemetry::switch::ModeSwitch;
 use wingbeat_autopilot::telemetry::{Gnss, LINK_TIMEOUT, StreamRequest, TelemetryEvent};
-use wingbeat_autopilot::{Progress, Telemetry, Transmit, mission, rc};
+use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
 use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
 use wingbeat_wire::{Claim, Datagram, Draft, Message, Opened, Point, Probe, Refused, VehicleId};
@@ -273,8 +273,8 @@ pub struct Agent {
     gauge: energy::Gauge,
     /// Parameters of the pilot that are set otherwise for the flight.
     loan: Loan,
-    /// What of the parameters the operator asked for.
-    requested: Requested,
+    /// Whether the operator asked for parameters, and was not told yet what came of it.
+    has_requested: bool,
     /// What our clock is counted from in datagrams, microseconds.
     counter_base_us: u64,
     /// The counter of our last datagram.
@@ -356,7 +356,7 @@ impl Agent {
             separation: separation::Monitor::new(config.separation),
             gauge: energy::Gauge::default(),
             loan: Loan::default(),
-            requested: Requested::default(),
+            has_requested: false,
             counter_base_us: 0,
             counter: 0,
             senders: Senders::default(),
@@ -561,7 +561,7 @@ impl Agent {
             consider(self.streams.due(), "telemetry check due");
             consider(self.parameters.due(), "parameter check due");
             consider(self.gnss_clock.due(), "question for the clock due");
-            consider(self.requested.due(), "parameters asked for");
+            consider(self.executor.requested_due(), "parameters asked for");
             consider(self.rejoin.due(), "no position reported yet");
             if self.config.remote_id.is_some() {
                 consider(self.remote_id.due(), "Remote ID due");
@@ -890,7 +890,9 @@ impl Agent {
                 self.rejoin.on_message(now, &frame.message, job, &mut self.mission);
             }
             self.loan.on_message(now, &frame.message);
-            self.requested.on_message(now, &frame.message, &mut out.parameters);
+            if let Some(job) = self.executor.requested() {
+                job.on_message(now, &frame.message, &mut out.parameters);
+            }
         }
     }
 
@@ -1129,7 +1131,7 @@ impl Agent {
         if self.telemetry.armed || self.executor.arms() {
             return Reply::Refused(Rejection::MotorsArmed);
         }
-        if self.requested.is_under_way() {
+        if self.has_requested {
             return Reply::Refused(Rejection::UnderWay);
         }
         if let ParameterOrder::Set { .. } = order {
@@ -1145,30 +1147,37 @@ impl Agent {
                 return Reply::Refused(Rejection::Lent);
             }
         }
-        self.requested.begin(now, order);
+        if !self.executor.request(Requested::new(now, order)) {
+            return Reply::Refused(Rejection::Underway(self.protocol.view().state));
+        }
+        self.has_requested = true;
         Reply::Accepted
     }
 
     /// Continues what was asked of the parameters.
     fn work_parameters(&mut self, now: Instant, out: &mut Outputs) {
-        let Some(system_id) = self.telemetry.system_id.filter(|_| self.requested.is_under_way()) else {
-            return;
-        };
+        let Some(system_id) = self.telemetry.system_id.filter(|_| self.has_requested) else { return };
         let mut transmit = self.outgoing.transmit(system_id, &mut out.autopilot);
-        self.requested.poll(now, self.telemetry.armed, &mut transmit, &mut out.parameters);
-        let line = out.parameters.last().and_then(|report| match report {
-            ParameterReport::Ended(Err(failure)) => Some((Severity::Error, text!("parameters: {failure}"))),
-            ParameterReport::Ended(Ok(())) => match out.parameters.iter().rev().nth(1) {
-                Some(ParameterReport::Set(name, Change { before, now })) if before != now => {
-                    Some((Severity::Info, text!("parameter {name} set from {before} to {now}")))
+        let ended = match self.executor.requested() {
+            Some(job) => job.poll(now, self.telemetry.armed, &mut transmit),
+            // An order has dropped it.
+            None => Some(Err(Failure::NoEffect { what: "what was asked of the parameters before an order" })),
+        };
+        let Some(result) = ended else { return };
+        self.has_requested = false;
+        self.executor.end_requested();
+        match result {
+            Ok(Some((name, change))) => {
+                let Change { before, now } = change;
+                let _ = out.parameters.push(ParameterReport::Set(name, change));
+                if before != now {
+                    out.log(Severity::Info, text!("parameter {name} set from {before} to {now}"));
                 }
-                Some(_) | None => None,
-            },
-            ParameterReport::Listed(_) | ParameterReport::Unreadable(_) | ParameterReport::Set(..) => None,
-        });
-        if let Some((severity, line)) = line {
-            out.log(severity, line);
+            }
+            Ok(None) => {}
+            Err(failure) => out.log(Severity::Error, text!("parameters: {failure}")),
         }
+        let _ = out.parameters.push(ParameterReport::Ended(result.map(|_| ())));
     }
 
     /// The first check that does not hold where the command relies on it. What held at *Setup* may not at *Start*: in

@@ -42,27 +42,20 @@ pub(crate) type Reports = heapless::Vec<ParameterReport, REPORTS_MAX>;
 
 /// The request that is under way.
 #[allow(clippy::large_enum_variant, reason = "an aircraft has no heap, and one of these")]
-#[derive(Debug, Default)]
 pub(crate) enum Requested {
-    #[default]
-    Nothing,
     List(List),
     Set(Set),
 }
 
 impl Requested {
-    pub(crate) fn begin(&mut self, now: Instant, order: ParameterOrder) {
-        *self = match order {
+    pub(crate) fn new(now: Instant, order: ParameterOrder) -> Self {
+        match order {
             ParameterOrder::ReadAll => Self::List(List::new(now)),
             ParameterOrder::Set { name, value } => Self::Set(Set::new(now, name, value)),
-        };
-    }
-    pub(crate) fn is_under_way(&self) -> bool {
-        !matches!(self, Self::Nothing)
+        }
     }
     pub(crate) fn due(&self) -> Instant {
         match self {
-            Self::Nothing => Instant::NEVER,
             Self::List(list) => list.due(),
             Self::Set(set) => set.due(),
         }
@@ -70,7 +63,6 @@ impl Requested {
     /// Takes a message of the autopilot.
     pub(crate) fn on_message(&mut self, now: Instant, message: &MavMessage, reports: &mut Reports) {
         match self {
-            Self::Nothing => {}
             Self::List(list) => {
                 let listed = list.on_message(now, message);
                 let report =
@@ -81,31 +73,23 @@ impl Requested {
             Self::Set(set) => set.on_message(now, message),
         }
     }
-    /// Continues; what came of it where it ends. In flight nothing is asked for.
+    /// Continues. How it ended: in flight nothing is asked for.
     pub(crate) fn poll(
         &mut self,
         now: Instant,
         is_armed: bool,
         transmit: &mut Transmit<'_>,
-        reports: &mut Reports,
-    ) {
+    ) -> Option<Result<Option<(Name, Change)>, Failure>> {
         let progress = match self {
-            Self::Nothing => return,
             _ if is_armed => Progress::Failed(Failure::Armed { what: "reading and setting" }),
             Self::List(list) => list.poll(now, transmit),
             Self::Set(set) => set.poll(now, transmit),
         };
-        let result = match progress {
-            Progress::Pending => return,
-            Progress::Done => Ok(()),
-            Progress::Failed(failure) => Err(failure),
-        };
-        if let (Self::Set(set), Ok(())) = (&*self, result)
-            && let Some(change) = set.change()
-        {
-            let _ = reports.push(ParameterReport::Set(set.name(), change));
+        match (progress, &*self) {
+            (Progress::Pending, _) => None,
+            (Progress::Done, Self::List(_)) => Some(Ok(None)),
+            (Progress::Done, Self::Set(set)) => Some(Ok(set.change().map(|change| (set.name(), change)))),
+            (Progress::Failed(failure), _) => Some(Err(failure)),
         }
-        let _ = reports.push(ParameterReport::Ended(result));
-        *self = Self::Nothing;
     }
 }

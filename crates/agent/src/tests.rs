@@ -1127,6 +1127,7 @@ fn parameters_are_read_completely_and_set_with_proof() {
         ),
     ] {
         reports.clear();
+        bench.second();
         assert_eq!(bench.feed(input), Some(Reply::Accepted));
         answer_as_three(&mut bench, &mut reports, &mut held);
         let Some(ParameterReport::Ended(result)) = reports.pop() else { panic!("{reports:?}") };
@@ -1158,4 +1159,19 @@ fn parameters_are_left_alone_while_armed_and_of_a_pilots_aircraft() {
     let refused = bench.feed(set("RTL_ALT", 2_000.0));
     assert!(matches!(refused, Some(Reply::Refused(Rejection::Disengaged(_)))), "{refused:?}");
     assert_eq!(bench.feed(Input::Parameters(ParameterOrder::ReadAll)), Some(Reply::Accepted));
+}
+
+#[test]
+fn an_order_ends_what_was_asked_of_the_parameters_and_that_is_said() {
+    let mut bench = Bench::new();
+    bench.second();
+    bench.second();
+    assert_eq!(bench.feed(Input::Parameters(ParameterOrder::ReadAll)), Some(Reply::Accepted));
+    bench.agent.executor.begin(Order::LoadRoute);
+    let mut out = Outputs::default();
+    bench.agent.handle(bench.now, Input::Wake, &mut out);
+    let ended = |report: &ParameterReport| matches!(report, ParameterReport::Ended(Err(_)));
+    assert!(out.parameters.iter().any(ended), "{:?}", out.parameters);
+    let again = bench.feed(Input::Parameters(ParameterOrder::ReadAll));
+    assert!(matches!(again, Some(Reply::Refused(Rejection::Underway(_)))), "{again:?}");
 }
