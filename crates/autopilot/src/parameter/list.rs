@@ -35,6 +35,23 @@ pub struct Listed {
     pub value: Value,
 }
 
+/// What is wrong with a list.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// So many parameters.
+    TooMany(u16),
+    Changed,
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::TooMany(found) => Self::TooMany { what: "parameters", found, most: LISTED_MAX as u16 },
+            Fault::Changed => Self::Changed { what: "the list of parameters" },
+        }
+    }
+}
+
 /// Reads every parameter.
 #[derive(Clone, Debug)]
 pub struct List {
@@ -46,7 +63,7 @@ pub struct List {
     awaited: u8,
     rounds: u8,
     changes: u8,
-    failed: Option<Failure>,
+    failed: Option<Fault>,
 }
 
 impl List {
@@ -89,15 +106,14 @@ impl List {
             return None;
         }
         if usize::from(count) > LISTED_MAX {
-            self.failed =
-                Some(Failure::TooMany { what: "parameters", found: count, most: LISTED_MAX as u16 });
+            self.failed = Some(Fault::TooMany(count));
             return None;
         }
         if self.count.is_some_and(|before| before != count) {
             // Every index may mean another parameter now.
             self.changes += 1;
             if self.changes > CHANGES {
-                self.failed = Some(Failure::Changed { what: "the list of parameters" });
+                self.failed = Some(Fault::Changed);
                 return None;
             }
             (self.received, self.received_count, self.rounds, self.awaited) = ([0; BITMAP_LEN], 0, 0, 0);
@@ -120,8 +136,8 @@ impl List {
 
     /// Sends when due; done when each was received.
     pub fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
-        if let Some(failure) = self.failed {
-            return Progress::Failed(failure);
+        if let Some(fault) = self.failed {
+            return Progress::Failed(fault.into());
         }
         if self.is_complete() {
             return Progress::Done;
