@@ -3,6 +3,7 @@
 
 mod missions;
 mod orders;
+mod parameters;
 mod service;
 mod show;
 mod watch;
@@ -121,6 +122,9 @@ pub(crate) enum Command {
     /// Missions: list, read, preview, send, export.
     #[command(subcommand)]
     Mission(missions::Command),
+    /// The flight controllers' parameters: read, compare, set.
+    #[command(subcommand)]
+    Parameters(parameters::Command),
     /// Which console holds the lease of each aircraft.
     Lease {
         #[command(flatten)]
@@ -218,6 +222,7 @@ impl Command {
             | Self::SetParameters(order) => &order.giving.service,
             Self::Exclude { giving, .. } => &giving.service,
             Self::Mission(command) => command.service(),
+            Self::Parameters(command) => command.service(),
         }
     }
 }
@@ -303,6 +308,7 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
             return orders::follow(remote, id, None, end, json).await;
         }
         Command::Mission(command) => return missions::run(remote, command).await,
+        Command::Parameters(command) => return parameters::run(remote, command).await,
         Command::Watch { events, .. } => return watch::run(remote, json, *events).await,
         // Before there is a remote.
         Command::SignIn { .. } | Command::SignOut { .. } => {}
@@ -418,6 +424,10 @@ mod tests {
         ("post", paths::FLEET_COMMANDS, "hold"),
         ("put", paths::FLEET_COMMAND_NOTE, "note"),
         ("put", paths::FLEET_MISSION, "mission send"),
+        ("get", paths::FLEET_PARAMETERS, "parameters status"),
+        ("post", paths::FLEET_PARAMETERS, "parameters read"),
+        ("put", paths::FLEET_PARAMETERS, "parameters set"),
+        ("post", paths::FLEET_PARAMETERS_COMPARISON, "parameters compare"),
         ("get", paths::FLEET_LINKS, "links"),
         ("get", paths::FLEET_LINK_TEST, "link-test"),
         ("post", paths::FLEET_LINK_TEST, "/linktest run"),
