@@ -1160,7 +1160,8 @@ impl Agent {
         let mut transmit = self.outgoing.transmit(system_id, &mut out.autopilot);
         let ended = match self.executor.requested() {
             Some(job) => job.poll(now, self.telemetry.armed, &mut transmit),
-            // An order has dropped it.
+            // A pilot has, who armed it, or an order.
+            None if self.telemetry.armed => Some(Err(Failure::Armed { what: "reading and setting" })),
             None => Some(Err(Failure::NoEffect { what: "what was asked of the parameters before an order" })),
         };
         let Some(result) = ended else { return };

@@ -52,7 +52,7 @@ fn clock(time_boot_ms: u32) -> MavMessage {
 impl Found {
     /// In BRAKE, 20 m above the first waypoint, on its way to the second.
     fn new(coordination: Coordination, before: Before) -> Self {
-        let mut bench = Bench::with(coordination.clone());
+        let mut bench = Bench::new();
         let mut config = Config::new(coordination);
         config.companion_loss = CompanionLoss::EndsWithIt;
         bench.agent = Agent::new(config, 1, Instant::ZERO).unwrap();
