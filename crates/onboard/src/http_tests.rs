@@ -460,6 +460,8 @@ fn the_document_has_every_path_and_every_type() {
         paths::LINKS,
         paths::LINK_TEST,
         paths::LINK_TEST_ROWS,
+        paths::PARAMETERS,
+        paths::PARAMETERS_WORK,
     ];
     expected.sort_unstable();
     assert_eq!(paths_found, expected);
