@@ -216,8 +216,9 @@ fn a_flight_is_compared_with_another_as_the_thesis_does() {
     let found = rows(&flights).unwrap();
     assert_eq!(found.len(), 3);
     for (i, row) in found.iter().enumerate() {
-        // Heartbeats, which a log has of the motors, come once a second.
-        let near = |found_s: f64, expected_s: f64| (found_s - expected_s).abs() <= 1.0;
+        // Heartbeats, which a log has of the motors, come once a second, and the log samples four times a second: arming is seen
+        // late by so much, and disarming too.
+        let near = |found_s: f64, expected_s: f64| (found_s - expected_s).abs() <= 1.25;
         assert!(near(row.real_s.0, real.aircraft[i].flight_time_s), "{row:?} {:?}", real.aircraft[i]);
         assert!(near(row.bench_s.0, bench.aircraft[i].flight_time_s), "{row:?} {:?}", bench.aircraft[i]);
         assert!(near(row.bench_s.1.unwrap(), real.aircraft[i].flight_time_s) && row.real_s.1.is_none());
