@@ -365,7 +365,7 @@ impl Agent {
         }
     }
 
-    /// A mission that was found and that nobody handed over is not flown on another flight.
+    /// A mission that was found and that no operator handed over is not flown on another flight.
     pub(crate) fn forget_found(&mut self) {
         if core::mem::take(&mut self.rejoin).is_found {
             self.mission.clear();

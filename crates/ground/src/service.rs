@@ -121,7 +121,7 @@ impl Service {
         self.ask(|reply| Request::Note(note, reply)).await?
     }
 
-    /// An aircraft that was found. Where the service is ending, nobody follows it.
+    /// An aircraft that was found. Where the service is ending, it is not followed.
     pub(crate) async fn found(&self, found: Found) {
         let _ = self.owner.send(Request::Found(found)).await;
     }

@@ -417,7 +417,7 @@ impl World {
         self.push(self.now, Scheduled::Arrival { from: None, to: vec![vehicle], bytes });
     }
 
-    /// Keeps who received whom when, where that is asked for.
+    /// Keeps which aircraft received which and when, where that is asked for.
     fn hear(&mut self, from: Option<usize>, to: &[usize]) {
         let (Some(links), Some(from)) = (&mut self.links, from) else { return };
         let count = self.vehicles.len();

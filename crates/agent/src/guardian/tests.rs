@@ -479,7 +479,7 @@ fn an_aircraft_on_its_route_is_given_back_once_to_a_daemon_that_takes_it_up() {
     let report = bench.report.unwrap();
     assert_eq!((report.answer.stance, report.before), (Stance::Watching, GIVEN_BACK));
     assert!(bench.guardian.watches_a_commanding_daemon(), "though it has not received the autopilot yet");
-    // It goes on, and dies again on its route: the aircraft is landed, whoever comes.
+    // It goes on, and dies again on its route: the aircraft is landed, and no other daemon gets it.
     bench.feed(Input::Pulse(Pulse { route: 77, ..pulse(Activity::Commanding, &[Mode::Auto]) }));
     bench.feed(Input::Gone);
     bench.feed(Input::AutopilotLink(true));

@@ -254,7 +254,7 @@ fn without_the_guardians_word_it_reads_shows_and_orders_nothing() {
         assert_eq!((status.route_len, status.reached), (3, Some(0)));
         assert!(status.route_hash.is_some());
         assert_eq!(found.bench.agent.pulse(found.bench.now).activity, Activity::IdleArmed);
-        // On the ground nothing of it is left: a mission that nobody handed over is not flown.
+        // On the ground nothing of it is left: a mission that no operator handed over is not flown.
         found.bench.armed = false;
         found.seconds(2);
         assert_eq!(found.status().route_len, 0);

@@ -9,7 +9,7 @@ use wingbeat_api::{
     Users, VehicleOutcome,
 };
 
-/// Prints a text; that nobody reads it any more ends the program.
+/// Prints a text; a closed pipe ends the program.
 pub(crate) fn print(text: &str) -> Result<()> {
     use std::io::Write as _;
     let mut out = std::io::stdout().lock();
