@@ -8,12 +8,13 @@ use std::time::Instant as WallInstant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum};
-use wingbeat_agent::{Outputs, SigningKey};
+use wingbeat_agent::SigningKey;
 use wingbeat_geo::Instant;
 use wingbeat_record::event::Event;
 use wingbeat_record::export::{describe, tlog, track};
 use wingbeat_record::reader::Log;
 use wingbeat_record::replay::{Options, Outcome, Until, replay};
+use wingbeat_record::step::{End, Steps};
 use wingbeat_record::{compare, diff, store};
 
 /// Flight logs (docs/records.md).
@@ -21,6 +22,8 @@ use wingbeat_record::{compare, diff, store};
 pub(crate) enum Command {
     /// Give the inputs of a log to a fresh agent and compare every byte that it answers. Exit code 1 where one differs.
     Replay(ReplayArguments),
+    /// The same step by step: print each input, what the agent answers to it, and the state that it enters.
+    Step(StepArguments),
     /// Print the records of a log, one on each line.
     Show(ShowArguments),
     /// Print the first record in which two logs differ, with those around it. Exit code 1 where one does.
@@ -34,14 +37,37 @@ pub(crate) enum Command {
 /// Arguments of `wingbeat log replay`.
 #[derive(Args)]
 pub(crate) struct ReplayArguments {
+    #[command(flatten)]
+    replayed: Replayed,
+    /// Print what it came to as one object of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `wingbeat log step`.
+#[derive(Args)]
+pub(crate) struct StepArguments {
+    #[command(flatten)]
+    replayed: Replayed,
+    /// Print nothing before this second of the agent's time; what came before is replayed all the same.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    from: f64,
+    /// End after so many inputs.
+    #[arg(long, value_name = "N", conflicts_with = "until", value_parser = clap::value_parser!(u64).range(1..))]
+    inputs: Option<u64>,
+    /// Print each step as an object of JSON on a line of its own, with the whole state, and last {"end": ...}.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is replayed, and how far.
+#[derive(Args)]
+struct Replayed {
     /// The log; parts of the same flight that follow it are read too.
     file: PathBuf,
     /// End there: seconds of the agent's time, or the name of a state.
     #[arg(long, value_name = "STATE|SECONDS")]
     until: Option<String>,
-    /// Print every input and what the agent answers to it.
-    #[arg(long)]
-    step: bool,
     /// Also replay the log of another version, and show where this one answers otherwise first.
     #[arg(long)]
     anyway: bool,
@@ -144,6 +170,7 @@ pub(crate) enum Format {
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Replay(arguments) => replay_file(arguments),
+        Command::Step(arguments) => step(arguments),
         Command::Diff(arguments) => diff_files(arguments),
         Command::Compare(arguments) => compare_files(arguments).map(|()| ExitCode::SUCCESS),
         Command::Show(arguments) => show(arguments).map(|()| ExitCode::SUCCESS),
@@ -166,46 +193,96 @@ fn print(line: &str) -> bool {
     writeln!(std::io::stdout(), "{line}").is_ok()
 }
 
+impl Replayed {
+    fn options(&self) -> Result<Options> {
+        let until = self.until.as_deref().map(until).transpose()?;
+        let signing_key = self.signing_key.as_deref().map(signing_key).transpose()?;
+        Ok(Options { until, anyway: self.anyway, signing_key })
+    }
+
+    /// Prints what it came to, and how that ends the program.
+    fn conclude(&self, options: &Options, outcome: &Outcome, json: bool) -> Result<ExitCode> {
+        if !json {
+            print_outcome(outcome);
+        }
+        if let Some(Until::State(state)) = &options.until
+            && !outcome.is_reached
+        {
+            let names: Vec<&str> = outcome.states.iter().map(|(_, state)| state.as_str()).collect();
+            bail!(
+                "{}: --until: found no moment at which the agent enters {state}, expected a state that it enters in this log: \
+                 {}",
+                self.file.display(),
+                names.join(", ")
+            );
+        }
+        Ok(if outcome.difference.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
 fn replay_file(arguments: &ReplayArguments) -> Result<ExitCode> {
-    let log = read(&arguments.file)?;
-    let until = arguments.until.as_deref().map(until).transpose()?;
-    let signing_key = arguments.signing_key.as_deref().map(signing_key).transpose()?;
-    let options = Options { until, anyway: arguments.anyway, signing_key };
+    let ReplayArguments { replayed, json } = arguments;
+    let options = replayed.options()?;
+    let log = read(&replayed.file)?;
     let began = WallInstant::now();
-    let step = |at: Instant, input: &Event<'_>, out: &Outputs| {
-        print(&format!("{:12.6} < {}", at.as_secs_f64(), describe(input)));
-        wingbeat_record::event::outputs(out, |event| {
-            print(&format!("{:12.6} > {}", at.as_secs_f64(), describe(&event)));
-        });
-    };
-    let outcome = replay(&log, &options, |at, input, _, out| {
-        if arguments.step {
-            step(at, input, out);
+    let outcome = replay(&log, &options, |_, _, _, _| ());
+    let outcome = outcome.with_context(|| replayed.file.display().to_string())?;
+    let (wall_s, flown_s) = (began.elapsed().as_secs_f64(), outcome.flown.as_secs_f64());
+    eprintln!("replayed in {wall_s:.2} s: {:.0} times real time", flown_s / wall_s);
+    if *json {
+        print(&serde_json::to_string(&End::of(&outcome))?);
+    }
+    replayed.conclude(&options, &outcome, *json)
+}
+
+fn step(arguments: &StepArguments) -> Result<ExitCode> {
+    let StepArguments { replayed, from, inputs, json } = arguments;
+    ensure!(*from >= 0.0 && from.is_finite(), "--from: found {from}, expected seconds from 0 on");
+    let mut options = replayed.options()?;
+    if let Some(inputs) = inputs {
+        options.until = Some(Until::Input(*inputs));
+    }
+    let log = read(&replayed.file)?;
+    let (mut steps, mut is_read, mut failure) = (Steps::default(), true, None);
+    let outcome = replay(&log, &options, |at, input, agent, out| {
+        let step = steps.next(at, input, agent, out);
+        if step.time_s < *from || !is_read {
+            return;
+        }
+        if *json {
+            match serde_json::to_string(&step) {
+                Ok(line) => is_read = print(&line),
+                Err(error) => failure = Some(error),
+            }
+        } else {
+            is_read = step.lines().iter().all(|line| print(line));
         }
     });
-    let outcome = outcome.with_context(|| arguments.file.display().to_string())?;
-    let wall_s = began.elapsed().as_secs_f64();
+    let outcome = outcome.with_context(|| replayed.file.display().to_string())?;
+    if let Some(error) = failure {
+        return Err(error).context("a step as JSON");
+    }
+    if *json {
+        print(&serde_json::json!({ "end": End::of(&outcome) }).to_string());
+    }
+    replayed.conclude(&options, &outcome, *json)
+}
+
+fn print_outcome(outcome: &Outcome) {
     for (at, state) in &outcome.states {
         print(&format!("{:9.3} s {state}", at.as_secs_f64()));
     }
     let Outcome { inputs, compared, starts, .. } = outcome;
     let flown_s = outcome.flown.as_secs_f64();
     print(&format!("{inputs} inputs, {compared} bytes of outputs, {starts} starts, {flown_s:.1} s flown"));
-    eprintln!("replayed in {wall_s:.2} s: {:.0} times real time", flown_s / wall_s);
     if let Some((at, count)) = outcome.lost {
         let at_s = at.as_secs_f64();
         print(&format!("{at_s:.3} s: {count} records were lost in flight: the replay ends there"));
     }
-    match outcome.difference {
-        None => {
-            print("every output is the same");
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(difference) => {
-            print(&format!("first difference at {difference}"));
-            Ok(ExitCode::FAILURE)
-        }
-    }
+    match &outcome.difference {
+        None => print("every output is the same"),
+        Some(difference) => print(&format!("first difference at {difference}")),
+    };
 }
 
 fn until(text: &str) -> Result<Until> {

@@ -163,14 +163,85 @@ fn a_plan_with_an_unknown_key() {
     refused(&["bench", "run", &path], &["plan.toml", "line", "unknown field `repaet`", "expected"]);
 }
 
+/// A log of this repository.
+fn recorded() -> String {
+    let flight = "tests/flights";
+    let file = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(flight)).unwrap();
+    let file = file.map(|entry| entry.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "mcap"));
+    file.unwrap().display().to_string()
+}
+
+#[test]
+fn logs_that_cannot_be_stepped_through() {
+    let file = recorded();
+    let step = |more: &[&str], parts: &[&str]| {
+        refused(&[&["log", "step", &file, "--anyway"], more].concat(), parts);
+    };
+    step(&["--until", "Takeoff"], &["--until", "\"Takeoff\"", "expected seconds, or a state", "TakingOff"]);
+    step(&["--until=-1"], &["--until", "-1", "expected seconds from 0 on"]);
+    step(&["--inputs", "0"], &["--inputs", "0"]);
+    step(&["--inputs", "3", "--until", "Start"], &["--until", "--inputs"]);
+    step(&["--from", "NaN"], &["--from", "NaN", "expected seconds"]);
+    refused(&["log", "step", "nowhere.mcap"], &["nowhere.mcap", "No such file"]);
+    refused(&["log", "step", "README.md"], &["README.md", "expected a flight log"]);
+
+    // A state of another protocol: the steps are printed, and the message names the states that there are.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    let output = command.args(["log", "step", &file, "--anyway", "--until", "Following"]).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("enters Following, expected") && message.contains("TakingOff, Normal"),
+        "{message}"
+    );
+}
+
+#[test]
+fn logs_are_stepped_through_for_people_and_for_programs() {
+    let file = recorded();
+    let step = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+        let output = command.args(["log", "step", &file, "--anyway"]).args(more).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        // This program answers otherwise than the one that wrote it.
+        assert_eq!(output.status.code(), Some(1), "{more:?}: {message}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = step(&["--until", "TakingOff"]);
+    let states: Vec<&str> = text.lines().filter_map(|line| line.split_once(" = ")).map(|(_, s)| s).collect();
+    let names: Vec<&str> = states.iter().map(|state| state.split(':').next().unwrap()).collect();
+    assert_eq!(names, ["Start", "Setup", "SetupFinished", "TakingOff"]);
+    assert!(text.contains(" < autopilot HEARTBEAT") && text.contains(" > to-autopilot "), "{text}");
+
+    let json = step(&["--until", "TakingOff", "--json"]);
+    let objects: Vec<serde_json::Value> =
+        json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (end, steps) = objects.split_last().unwrap();
+    assert_eq!(end["end"]["is_reached"], true);
+    assert_eq!(end["end"]["inputs"], steps.len());
+    let last = steps.last().unwrap();
+    assert_eq!((&last["state"]["state"], &last["is_entered"]), (&"TakingOff".into(), &true.into()));
+    let answer = |step: &serde_json::Value| step["outputs"].as_array().unwrap().first().cloned();
+    let first = steps.iter().find_map(answer).unwrap();
+    assert!(first["hex"].as_str().unwrap().starts_with("fd"), "{first}");
+
+    // By number and by time, and only a part of it.
+    let three = step(&["--inputs", "3", "--json"]);
+    assert_eq!(three.lines().count(), 4);
+    assert!(three.contains("\"difference\":{\"time_s\":0.08,\"number\":2,"), "{three}");
+    let part = step(&["--from", "2", "--until", "2.5", "--json"]);
+    let times: Vec<f64> = part
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["time_s"].as_f64())
+        .collect();
+    assert!(times.len() > 2 && times.iter().all(|at| (2.0..=2.5).contains(at)), "{times:?}");
+}
+
 #[test]
 fn logs_that_cannot_be_compared() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display().to_string();
-    let flight = "tests/flights";
-    let file = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(flight)).unwrap();
-    let file = file.map(|entry| entry.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "mcap"));
-    let file = file.unwrap().display().to_string();
+    let file = recorded();
     refused(
         &["log", "compare", &path, &file],
         &[&path, "found no flight log", "expected one of each aircraft"],

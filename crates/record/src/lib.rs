@@ -15,6 +15,7 @@
 //! | [`start`] | what makes the agent anew |
 //! | [`reader`] | reads a file up to its last good chunk |
 //! | [`replay`](mod@replay) | gives the inputs to a fresh agent and compares what it answers |
+//! | [`step`] | each input, its answers and the state after it, as lines and as JSON |
 //! | [`diff`](mod@diff) | the first record in which two logs differ |
 //! | [`compare`] | real flights next to the bench's |
 //! | [`export`] | the same flight in formats of others |
@@ -34,6 +35,8 @@ pub mod recorder;
 pub mod replay;
 mod schema;
 pub mod start;
+#[cfg(feature = "replay")]
+pub mod step;
 pub mod store;
 pub mod writer;
 

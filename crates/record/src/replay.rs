@@ -17,6 +17,8 @@ pub enum Until {
     Time(Instant),
     /// Up to the first input after which the protocol is in this state.
     State(String),
+    /// Up to the input of this number, from 1.
+    Input(u64),
 }
 
 /// What a replay is told.
@@ -106,6 +108,8 @@ pub struct Outcome {
     pub warnings: Vec<(Instant, String)>,
     /// Why the rest of the file was not read.
     pub flaw: Option<String>,
+    /// Whether it came to where it was to end ([`Options::until`]); the log has no more where it did not.
+    pub is_reached: bool,
 }
 
 /// Replays a log; `each` is handed every input, and what the agent answered now.
@@ -153,6 +157,7 @@ pub fn replay(
                 _ => {}
             }
             if matches!(&options.until, Some(Until::Time(until)) if at > *until) {
+                outcome.is_reached = true;
                 return Ok(outcome);
             }
             let Some(agent) = &mut agent else { return Err(ReplayError::NoStart) };
@@ -181,8 +186,13 @@ pub fn replay(
                 let is_wanted = matches!(&options.until, Some(Until::State(wanted)) if *wanted == name);
                 outcome.states.push((at, name));
                 if is_wanted {
+                    outcome.is_reached = true;
                     return Ok(outcome);
                 }
+            }
+            if options.until == Some(Until::Input(outcome.inputs)) {
+                outcome.is_reached = true;
+                return Ok(outcome);
             }
         }
     }

@@ -20,48 +20,57 @@ use crate::event::Event;
 /// Bytes that a line shows at most.
 const SHOWN_MAX: usize = 64;
 
-/// One record in one line.
+/// One record in one line: its name, what it says, and the first bytes of what is given or answered as such.
 pub fn describe(event: &Event<'_>) -> String {
-    let name = event.name();
+    let (mut line, words) = (event.name().to_owned(), words(event));
+    if !words.is_empty() {
+        line.push(' ');
+        line.push_str(&words);
+    }
+    if let Event::Autopilot(bytes) | Event::ToAutopilot(bytes) | Event::Broadcast(_, bytes) = event {
+        line.push(' ');
+        line.push_str(&hex(bytes));
+    }
+    line
+}
+
+/// What a record says, without its name and its bytes.
+pub fn words(event: &Event<'_>) -> String {
     match event {
-        Event::Began(start) => format!("{name} {start}"),
-        Event::Lost(count) => format!("{name} {count} records"),
-        Event::Wake => name.to_owned(),
-        Event::Autopilot(bytes) | Event::ToAutopilot(bytes) => {
-            format!("{name} {} {}", frames(bytes), hex(bytes))
-        }
-        Event::Utc(us) => format!("{name} {us} us after 1970"),
-        Event::KeysHold(from, until) => format!("{name} from {from} until {until} us after 1970"),
-        Event::AutopilotLink(is_open) => format!("{name} {}", if *is_open { "opened" } else { "closed" }),
-        Event::Datagram(sealed) | Event::Order(sealed) => format!("{name} {}", datagram(sealed.bytes)),
+        Event::Began(start) => (*start).to_owned(),
+        Event::Lost(count) => format!("{count} records"),
+        Event::Wake => String::new(),
+        Event::Autopilot(bytes) | Event::ToAutopilot(bytes) => frames(bytes),
+        Event::Utc(us) => format!("{us} us after 1970"),
+        Event::KeysHold(from, until) => format!("from {from} until {until} us after 1970"),
+        Event::AutopilotLink(is_open) => if *is_open { "opened" } else { "closed" }.to_owned(),
+        Event::Datagram(sealed) | Event::Order(sealed) => datagram(sealed.bytes),
         Event::RefusedDatagram(number) => match Refused::ALL.get(usize::from(*number)) {
-            Some(reason) => format!("{name} {reason}"),
-            None => format!("{name} {number}"),
+            Some(reason) => reason.to_string(),
+            None => number.to_string(),
         },
-        Event::Operator(id, command) => format!("{name} {command}, id {id:?}"),
-        Event::Mission(points) => format!("{name} {} waypoints", points.len()),
-        Event::Guard(answer) => format!("{name} {answer:?}"),
-        Event::Before(before) => format!("{name} {before:?}"),
-        Event::Parameters(None) => format!("{name} read"),
-        Event::Parameters(Some((which, value))) => format!("{name} {which} {value}"),
-        Event::GroundStation(text) | Event::TakenBefore(text) | Event::Reply(text) => {
-            format!("{name} {text}")
-        }
-        Event::Probe(probe) => format!("{name} {probe:?}"),
-        Event::Lease(is_held) => format!("{name} {}", if *is_held { "held" } else { "free" }),
+        Event::Operator(id, command) => format!("{command}, id {id:?}"),
+        Event::Mission(points) => format!("{} waypoints", points.len()),
+        Event::Guard(answer) => format!("{answer:?}"),
+        Event::Before(before) => format!("{before:?}"),
+        Event::Parameters(None) => "read".to_owned(),
+        Event::Parameters(Some((which, value))) => format!("{which} {value}"),
+        Event::GroundStation(text) | Event::TakenBefore(text) | Event::Reply(text) => (*text).to_owned(),
+        Event::Probe(probe) => format!("{probe:?}"),
+        Event::Lease(is_held) => if *is_held { "held" } else { "free" }.to_owned(),
         Event::Broadcast(class, content) => {
             let message = Draft::of_content(content).and_then(|draft| draft.read());
             let message = message.map_or_else(|why| why.to_string(), |read| format!("{:?}", read.message));
-            format!("{name} class {class} {message} {}", hex(content))
+            format!("class {class} {message}")
         }
-        Event::PassOn(sealed) => format!("{name} {}", datagram(sealed)),
+        Event::PassOn(sealed) => datagram(sealed),
         Event::Log(level, text) => {
             let level = ["info", "warning", "error"].get(usize::from(*level)).copied().unwrap_or("unknown");
-            format!("{name} {level}: {text}")
+            format!("{level}: {text}")
         }
-        Event::Accepted(command) => format!("{name} {command}"),
-        Event::ProbeReceived(from, probe) => format!("{name} from {from} {probe:?}"),
-        Event::Sample(sample) => format!("{name} {sample:?}"),
+        Event::Accepted(command) => command.to_string(),
+        Event::ProbeReceived(from, probe) => format!("from {from} {probe:?}"),
+        Event::Sample(sample) => format!("{sample:?}"),
     }
 }
 
