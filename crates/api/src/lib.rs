@@ -8,9 +8,11 @@
 
 pub mod access;
 pub mod aircraft;
+pub mod bundle;
 pub mod error;
 pub mod fleet;
 pub mod links;
+pub mod logs;
 pub mod measurements;
 pub mod metrics;
 pub mod mission;
@@ -25,6 +27,7 @@ pub use aircraft::{
     LinkState, LogLine, MissionSummary, Navigation, Nearby, Parameter, Radio, Refusal, Separation, Severity,
     Swarm, SwarmPlan, SwarmSlot,
 };
+pub use bundle::{BUNDLE_FORMAT, Bundle, BundledAircraft, BundledClock, BundledFile, Missing};
 pub use error::ApiError;
 pub use fleet::{
     Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetCommandNote, FleetCommandReply,
@@ -35,6 +38,7 @@ pub use links::{
     FleetLinkTest, FleetLinks, Link, LinkTestFlight, LinkTestReport, LinkTestRequest, LinkTestRole,
     LinkTestRow, LinkTestRows, LinkTestSecond, Links, MissingLinks,
 };
+pub use logs::{LOG_PIECE_MAX, LogFile, LogFiles, LogHash, LogKind};
 pub use measurements::Measurements;
 pub use mission::{MissionEnd, MissionItem, MissionUpload};
 pub use parameters::{
@@ -94,6 +98,12 @@ pub mod paths {
     pub const PARAMETERS: &str = "/api/v1/parameters";
     /// Aircraft: how far it has come with them (GET [`ParameterProgress`](crate::ParameterProgress)); reading them all (POST).
     pub const PARAMETERS_WORK: &str = "/api/v1/parameters/work";
+    /// Aircraft: its flight logs ([`LogFiles`](crate::LogFiles)).
+    pub const LOGS: &str = "/api/v1/logs";
+    /// Aircraft: the bytes of one; it answers requests for ranges.
+    pub const LOG_FILE: &str = "/api/v1/logs/file";
+    /// Aircraft: the hash of a piece of one ([`LogHash`](crate::LogHash)).
+    pub const LOG_HASH: &str = "/api/v1/logs/hash";
     /// Ground: how far the aircraft have come with their parameters (GET [`FleetParameters`](crate::FleetParameters)), setting
     /// them (PUT [`FleetParameterWrite`](crate::FleetParameterWrite)), reading them all (POST
     /// [`FleetParameterRead`](crate::FleetParameterRead)).

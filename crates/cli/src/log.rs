@@ -131,7 +131,7 @@ pub(crate) struct CompareArguments {
 /// Arguments of `wingbeat log export`.
 #[derive(Args)]
 pub(crate) struct ExportArguments {
-    /// The logs, one for each aircraft; parts that follow are read too.
+    /// The logs, one for each aircraft, or the folder of a bundle; parts that follow are read too.
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// The format.
@@ -343,20 +343,33 @@ fn diff_files(arguments: &DiffArguments) -> Result<ExitCode> {
     }
 }
 
-/// The logs of a path: one, or the first part of each flight in a folder, by name.
-fn logs_in(path: &Path) -> Result<Vec<(String, Log)>> {
-    let mut files = vec![path.to_path_buf()];
-    if path.is_dir() {
-        let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
-        files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
-        files.retain(|file| file.extension().is_some_and(|ending| ending == store::ENDING));
-        files.sort();
-        // What follows the first part of a flight is read with it.
-        let parts: Vec<PathBuf> = files.iter().filter_map(|file| store::next_part(file)).collect();
-        files.retain(|file| !parts.contains(file));
-        ensure!(!files.is_empty(), "{}: found no flight log, expected one of each aircraft", path.display());
+/// A file, or the first part of each flight in a folder and in those of aircraft below it, by name.
+fn files_in(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_path_buf()]);
     }
-    files.iter().map(|file| Ok((file.display().to_string(), read(file)?))).collect()
+    let within = |folder: &Path| -> Result<Vec<PathBuf>> {
+        let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+        let mut found = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+        found.sort();
+        Ok(found)
+    };
+    let mut files = Vec::new();
+    for found in within(path)? {
+        // A bundle's folder has one of each aircraft.
+        files.extend(if found.is_dir() { within(&found)? } else { vec![found] });
+    }
+    files.retain(|file| file.extension().is_some_and(|ending| ending == store::ENDING));
+    // What follows the first part of a flight is read with it.
+    let parts: Vec<PathBuf> = files.iter().filter_map(|file| store::next_part(file)).collect();
+    files.retain(|file| !parts.contains(file));
+    ensure!(!files.is_empty(), "{}: found no flight log, expected one of each aircraft", path.display());
+    Ok(files)
+}
+
+/// The logs of a path: one, or those of a folder.
+fn logs_in(path: &Path) -> Result<Vec<(String, Log)>> {
+    files_in(path)?.iter().map(|file| Ok((file.display().to_string(), read(file)?))).collect()
 }
 
 fn compare_files(arguments: &CompareArguments) -> Result<()> {
@@ -405,7 +418,12 @@ fn export(arguments: &ExportArguments) -> Result<()> {
         "--flat: found a format without it, expected ns2, bonnmotion or scr"
     );
     let with_heights = !arguments.flat;
-    let logs = arguments.files.iter().map(|file| read(file)).collect::<Result<Vec<_>>>()?;
+    let mut logs = Vec::new();
+    for path in &arguments.files {
+        for file in files_in(path)? {
+            logs.push(read(&file)?);
+        }
+    }
     let one = || -> Result<&Log> {
         ensure!(logs.len() == 1, "found {} logs, expected one: this format has one aircraft", logs.len());
         Ok(&logs[0])

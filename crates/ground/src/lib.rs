@@ -16,6 +16,7 @@
 
 mod access;
 mod base_station;
+pub mod bundle;
 pub mod certificate;
 mod client;
 mod deliver;

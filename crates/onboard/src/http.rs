@@ -45,7 +45,9 @@ use wingbeat_wire::{DATAGRAM_LEN_MAX, Role, VehicleId};
 
 use crate::{
     lease::TTL_MS,
-    links, mission, parameters,
+    links,
+    logs::{self, Logs},
+    mission, parameters,
     requests::{self, NotQueued},
     stream,
 };
@@ -157,6 +159,8 @@ pub(crate) struct Front {
     pub(crate) requests: requests::Sender,
     /// Where keys are kept, one bundle at a time.
     pub(crate) store: Option<Arc<Mutex<Store>>>,
+    /// The flight logs.
+    pub(crate) logs: Logs,
     /// Where requests count that are not for their sender's role.
     pub(crate) refusals: Refusals,
     /// Whose connections are admitted, where there are keys.
@@ -207,7 +211,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 pub(crate) struct Refusal(StatusCode, ApiError);
 
 impl Refusal {
-    fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
         Self(status, ApiError { code: code.into(), message: message.into() })
     }
 }
@@ -700,6 +704,9 @@ fn open_router() -> OpenApiRouter<Front> {
         .routes(routes!(get_link_test_rows))
         .routes(routes!(get_parameters, put_parameters))
         .routes(routes!(get_parameters_work, post_parameters_work))
+        .routes(routes!(logs::get_logs))
+        .routes(routes!(logs::get_log_file))
+        .routes(routes!(logs::get_log_hash))
 }
 
 /// The API's description.

@@ -78,6 +78,7 @@ fn bench(queue: usize) -> Bench {
         log,
         requests: sender,
         store: None,
+        logs: crate::logs::Logs::new(None),
         refusals: Refusals::default(),
         known: None,
     };
@@ -462,6 +463,9 @@ fn the_document_has_every_path_and_every_type() {
         paths::LINK_TEST_ROWS,
         paths::PARAMETERS,
         paths::PARAMETERS_WORK,
+        paths::LOGS,
+        paths::LOG_FILE,
+        paths::LOG_HASH,
     ];
     expected.sort_unstable();
     assert_eq!(paths_found, expected);
@@ -527,6 +531,9 @@ async fn each_role_asks_what_is_for_it_and_the_rest_is_refused_and_counted() {
         ("GET", paths::STATUS, [true, true, true, true]),
         ("GET", paths::MISSION, [true, true, true, true]),
         ("GET", paths::METRICS, [true, true, true, true]),
+        ("GET", paths::LOGS, [true, true, true, true]),
+        ("GET", paths::LOG_FILE, [true, true, true, true]),
+        ("GET", paths::LOG_HASH, [true, true, true, true]),
         ("POST", paths::ORDERS, [false, true, true, false]),
         ("POST", paths::COMMANDS, [false, true, false, false]),
         ("POST", paths::LEASE, [false, true, false, false]),
@@ -542,4 +549,78 @@ async fn each_role_asks_what_is_for_it_and_the_rest_is_refused_and_counted() {
     }
     let counted: Vec<_> = bench.front.refusals.counts().filter(|(_, count)| *count > 0).collect();
     assert_eq!(counted, [("role", refused)]);
+}
+
+#[tokio::test]
+async fn flight_logs_are_listed_and_served_in_ranges_on_the_ground_alone() {
+    use sha2::{Digest as _, Sha256};
+
+    let folder = tempfile::tempdir().unwrap();
+    let content: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+    std::fs::write(folder.path().join("000007-01.mcap"), &content).unwrap();
+    std::fs::write(folder.path().join("000008-01.mcap"), b"").unwrap();
+    std::fs::write(folder.path().join("secret"), b"secret").unwrap();
+    let mut bench = bench(1);
+    bench.front.logs = crate::logs::Logs::new(Some(folder.path().into()));
+    let (code, body) = bench.ask("GET", paths::LOGS, JSON, "").await;
+    let list: wingbeat_api::LogFiles = serde_json::from_str(&body).unwrap();
+    assert_eq!(code, 200);
+    let [file] = list.files.as_slice() else { panic!("{list:?}") };
+    assert_eq!(
+        (file.name.as_str(), file.bytes),
+        ("000007-01.mcap", 800_000),
+        "an empty file has nothing yet"
+    );
+
+    let front = bench.front.clone();
+    let get = |range: Option<&'static str>, name: &'static str| {
+        let front = front.clone();
+        async move {
+            let mut request = HttpRequest::builder().uri(format!("{}?name={name}", paths::LOG_FILE));
+            if let Some(range) = range {
+                request = request.header("range", range);
+            }
+            let response = router(front).oneshot(request.body(HttpBody::empty()).unwrap()).await.unwrap();
+            let code = response.status().as_u16();
+            let range = response.headers().get("content-range").map(|r| r.to_str().unwrap().to_owned());
+            (code, range, to_bytes(response.into_body(), 1 << 20).await.unwrap())
+        }
+    };
+    let name = "000007-01.mcap";
+    assert_eq!(get(None, name).await, (200, None, content.clone().into()));
+    let (code, range, piece) = get(Some("bytes=799990-"), name).await;
+    assert_eq!((code, range.as_deref()), (206, Some("bytes 799990-799999/800000")));
+    assert_eq!(piece, content[799_990..]);
+    let (code, range, piece) = get(Some("bytes=5-9"), name).await;
+    assert_eq!((code, range.as_deref(), &piece[..]), (206, Some("bytes 5-9/800000"), &content[5..10]));
+    assert_eq!(get(Some("bytes=800000-"), name).await.0, 416);
+    for bad in ["bytes=-5", "bytes=1-2,4-5", "lines=1-2", "bytes=x-"] {
+        let (code, _, body) = get(Some(bad), name).await;
+        assert!(code == 400 && String::from_utf8_lossy(&body).contains(bad), "{bad}: {code}");
+    }
+    for none in ["secret", "..%2Fsecret", "000009-01.mcap", "%2Fetc%2Fpasswd", ""] {
+        assert_eq!(get(None, none).await.0, 404, "{none}");
+    }
+
+    let piece = |from, bytes| format!("{}?name={name}&from={from}&bytes={bytes}", paths::LOG_HASH);
+    let (code, body) = bench.ask("GET", &piece(4, 100_000), JSON, "").await;
+    let expected: String = Sha256::digest(&content[4..100_004]).iter().map(|b| format!("{b:02x}")).collect();
+    assert_eq!((code, body), (200, format!("{{\"sha256\":\"{expected}\"}}")));
+    assert_eq!(bench.ask("GET", &piece(799_999, 2), JSON, "").await.0, 416);
+    for bytes in [0, wingbeat_api::LOG_PIECE_MAX + 1] {
+        assert_eq!(bench.ask("GET", &piece(0, bytes), JSON, "").await.0, 400);
+    }
+
+    // A file that is under way when motors are armed ends early; none is begun.
+    let request = HttpRequest::builder().uri(format!("{}?name={name}", paths::LOG_FILE));
+    let begun = router(front.clone()).oneshot(request.body(HttpBody::empty()).unwrap()).await.unwrap();
+    let mut armed = aircraft(StateId::Start, 1).as_ref().clone();
+    armed.flight_controller.armed = true;
+    bench.status.send_replace(Arc::new(armed));
+    assert!(to_bytes(begun.into_body(), 1 << 20).await.is_err());
+    for path in [format!("{}?name={name}", paths::LOG_FILE), piece(0, 1)] {
+        let (code, body) = bench.ask("GET", &path, JSON, "").await;
+        assert!(code == 409 && error_of(&body).message.contains("found motors armed"), "{body}");
+    }
+    assert_eq!(bench.ask("GET", paths::LOGS, JSON, "").await.0, 200);
 }

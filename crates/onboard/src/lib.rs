@@ -43,6 +43,7 @@ mod latch;
 mod lease;
 mod links;
 pub mod liveness;
+mod logs;
 mod measurements;
 pub mod mission;
 mod parameters;
@@ -284,6 +285,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let watchdog = liveness.task("driver", driver::TURN_MAX);
     let mut recording = Recording::open(log_settings, state.as_deref(), &name);
     recording.begin(clock.now(), &agent);
+    let logs = logs::Logs::new(recording.directory().map(Path::to_owned));
     let driver = Driver::new(
         agent,
         clock,
@@ -314,6 +316,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
             let store = enrolled.store.of_authority(enrolled.terms.authority);
             Arc::new(tokio::sync::Mutex::new(store))
         }),
+        logs,
         refusals: refusals.clone(),
         known: known.clone(),
     };

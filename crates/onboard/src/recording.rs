@@ -103,6 +103,14 @@ impl Recording {
         }
     }
 
+    /// Where it is.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Off(_) => None,
+            Self::On { directory, .. } => Some(directory),
+        }
+    }
+
     /// Why nothing is logged now.
     pub(crate) fn problem(&self) -> Option<String> {
         match self {

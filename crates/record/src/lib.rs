@@ -17,10 +17,12 @@
 //! | [`replay`](mod@replay) | gives the inputs to a fresh agent and compares what it answers |
 //! | [`step`] | each input, its answers and the state after it, as lines and as JSON |
 //! | [`diff`](mod@diff) | the first record in which two logs differ |
+//! | [`clock`](mod@clock) | UTC of a flight: this computer's, and GNSS time through the autopilot |
 //! | [`compare`] | real flights next to the bench's |
 //! | [`export`] | the same flight in formats of others |
 #![forbid(unsafe_code)]
 
+pub mod clock;
 #[cfg(feature = "replay")]
 pub mod compare;
 #[cfg(feature = "replay")]

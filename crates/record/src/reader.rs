@@ -56,6 +56,19 @@ impl Log {
     /// # Errors
     /// It cannot be read, or is no log at all.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
+        let mut blocks = Vec::new();
+        let log = Self::read_with(path, |block| {
+            blocks.push(block);
+            true
+        })?;
+        Ok(Self { blocks, ..log })
+    }
+
+    /// Reads a file, as far as it goes or `each` wants another block; the log has no blocks.
+    ///
+    /// # Errors
+    /// As [`Log::read`].
+    pub fn read_with(path: &Path, mut each: impl FnMut(Block) -> bool) -> Result<Self, ReadError> {
         let mut file = File::open(path)?;
         let mut log = Self::default();
         let options = LinearReaderOptions::default()
@@ -86,7 +99,9 @@ impl Log {
                 Ok(Record::Message { header, data }) if Some(header.channel_id) == journal => {
                     match schema::read_journal_message(&data) {
                         Some((from_us, records)) => {
-                            log.blocks.push(Block { from_us, records: records.to_vec(), count: 0 });
+                            if !each(Block { from_us, records: records.to_vec(), count: 0 }) {
+                                return Ok(log);
+                            }
                         }
                         None => {
                             log.flaw = Some("a block of the journal is malformed".into());
@@ -137,8 +152,13 @@ impl Log {
 
     /// The records, in order. After one that cannot be read there is none.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, postcard::Error>> {
-        Entries { blocks: self.blocks.iter(), time: Time::default(), rest: &[] }
+        entries(&self.blocks)
     }
+}
+
+/// The records of blocks, in order. After one that cannot be read there is none.
+pub(crate) fn entries(blocks: &[Block]) -> impl Iterator<Item = Result<Entry<'_>, postcard::Error>> {
+    Entries { blocks: blocks.iter(), time: Time::default(), rest: &[] }
 }
 
 struct Entries<'a> {

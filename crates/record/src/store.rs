@@ -239,11 +239,15 @@ impl Sink for Store {
 
 /// A file of a directory.
 #[derive(Clone, Debug)]
-struct Listed {
-    path: PathBuf,
-    flight: u64,
-    len: u64,
-    age: Duration,
+pub struct Listed {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The number of its flight.
+    pub flight: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Since it was last written; nothing where the clock was set back since.
+    pub age: Duration,
 }
 
 fn path(directory: &Path, flight: u64, part: u32) -> PathBuf {
@@ -257,6 +261,13 @@ pub(crate) fn number(path: &Path) -> Option<(u64, u32)> {
     Some((flight.parse().ok()?, part.parse().ok()?))
 }
 
+/// The path of a file of a directory by its name, where it is one of a flight log's: no name leads out of the directory.
+pub fn named(directory: &Path, name: &str) -> Option<PathBuf> {
+    let (flight, part) = number(Path::new(name))?;
+    let found = path(directory, flight, part);
+    (found.file_name()? == name).then_some(found)
+}
+
 /// The part of the same flight that follows a file, where it is there.
 pub fn next_part(file: &Path) -> Option<PathBuf> {
     let (flight, part) = number(file)?;
@@ -265,7 +276,10 @@ pub fn next_part(file: &Path) -> Option<PathBuf> {
 }
 
 /// The files of a directory, oldest first; others are left alone.
-fn listed(directory: &Path) -> io::Result<Vec<Listed>> {
+///
+/// # Errors
+/// It cannot be read.
+pub fn listed(directory: &Path) -> io::Result<Vec<Listed>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -360,6 +374,13 @@ mod tests {
             Some(folder.path().join("000003-02.mcap"))
         );
         assert_eq!(next_part(&folder.path().join("other.mcap")), None);
+        let named = |name| named(folder.path(), name);
+        assert_eq!(named("000003-02.mcap"), Some(folder.path().join("000003-02.mcap")));
+        for other in
+            ["3-2.mcap", "../000003-02.mcap", "/000003-02.mcap", "000003-02.mcap/", "+00003-02.mcap", "x", ""]
+        {
+            assert_eq!(named(other), None, "{other}");
+        }
     }
 
     #[test]

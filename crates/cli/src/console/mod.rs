@@ -1,6 +1,7 @@
 //! `wingbeat fleet`, where it is a console: the whole API of a ground service. Exit code 0: done; 1: not at every aircraft; 2: refused
 //! or not reached, and nothing was done; 3: there was no answer, and whether it was done is not known.
 
+mod bundle;
 mod missions;
 mod orders;
 mod parameters;
@@ -146,6 +147,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         service: Service,
     },
+    /// Collect the logs of all aircraft in one folder: OUT/EXPERIMENT/UTC/aircraft-N, with a manifest. Exit code 1 where something is
+    /// missing.
+    Bundle(bundle::Arguments),
     /// The formations that a plan can name, each with its places, as JSON.
     Formations {
         /// How many aircraft.
@@ -221,6 +225,7 @@ impl Command {
             | Self::Engage(order)
             | Self::SetParameters(order) => &order.giving.service,
             Self::Exclude { giving, .. } => &giving.service,
+            Self::Bundle(arguments) => &arguments.service,
             Self::Mission(command) => command.service(),
             Self::Parameters(command) => command.service(),
         }
@@ -307,6 +312,7 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
             let end = Instant::now() + std::time::Duration::from_secs((*within).into());
             return orders::follow(remote, id, None, end, json).await;
         }
+        Command::Bundle(arguments) => return bundle::run(remote, arguments).await,
         Command::Mission(command) => return missions::run(remote, command).await,
         Command::Parameters(command) => return parameters::run(remote, command).await,
         Command::Watch { events, .. } => return watch::run(remote, json, *events).await,

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use wingbeat_geo::{DVec3, Frame, Position};
 
+use crate::clock::Clock;
 use crate::event::{Event, Plotted};
 use crate::reader::Log;
 
@@ -50,7 +51,9 @@ pub fn tracks<'a>(logs: impl IntoIterator<Item = &'a Log>) -> Vec<Track> {
     let mut frame: Option<Frame> = None;
     let mut all = Vec::new();
     for log in logs {
-        let utc = log.about.get("utc_of_agent_time_zero_us").and_then(|us| us.parse::<u64>().ok());
+        // A bench's log has no clock of a computer, and needs none: its agents began together.
+        let has_utc = log.about.contains_key("utc_of_agent_time_zero_us");
+        let utc = has_utc.then(|| Clock::of(log).base_us()).flatten();
         let mut samples: Vec<(u64, Plotted<'_>)> = Vec::new();
         for entry in log.entries() {
             let Ok(entry) = entry else { break };

@@ -1,0 +1,184 @@
+//! `wingbeat fleet bundle`: the logs of the fleet in one folder of this computer.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+use wingbeat_api::{Bundle, BundledAircraft, BundledClock, FleetPicture, LogKind, paths};
+use wingbeat_ground::bundle::{self, ReadClock, Source, Step, Wanted};
+use wingbeat_ground::remote::Remote;
+
+use super::service::Service;
+use super::{Code, show};
+
+/// Arguments of `wingbeat fleet bundle`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The folder of all experiments; the bundle is OUT/EXPERIMENT/UTC.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// The experiment's name: letters, digits, dots, hyphens and underscores.
+    #[arg(long, value_name = "NAME", default_value = "experiment")]
+    experiment: String,
+    /// Only files that were written within so many hours, by the aircraft's clock.
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=87_600))]
+    hours: u32,
+    /// Continue the newest bundle of the experiment: what is there is not asked for again.
+    #[arg(long)]
+    resume: bool,
+    /// The API of an aircraft, where no ground service runs; once for each of them. Without it the ground service names the aircraft.
+    #[arg(long, value_name = "HOST:PORT")]
+    aircraft: Vec<String>,
+    /// The folder of this console's keys, as for `wingbeat ground`: with it aircraft are reached by TLS alone, without it those
+    /// without keys.
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) service: Service,
+}
+
+/// Collects, and prints what there is.
+pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> {
+    let Arguments { out, experiment, hours, resume, aircraft, keys, service } = arguments;
+    let keys = keys.as_deref().map(wingbeat_keys::read_console).transpose();
+    let keys =
+        keys.map_err(|refused| anyhow!("--keys: found {}, expected {}", refused.found, refused.expected))?;
+    let sources = if aircraft.is_empty() {
+        let picture: FleetPicture = remote.get(paths::FLEET).await?;
+        picture.aircraft.iter().map(known).collect()
+    } else {
+        let named = |address: &String| Source { address: address.clone(), ..Source::default() };
+        aircraft.iter().map(named).collect::<Vec<_>>()
+    };
+    let wanted = Wanted {
+        out: out.clone(),
+        experiment: experiment.clone(),
+        hours: *hours,
+        resume: *resume,
+        read_clock: READ_CLOCK,
+    };
+    let shown = Mutex::new(Shown::default());
+    let watch = |step: Step<'_>| {
+        if !service.json {
+            shown.lock().unwrap_or_else(PoisonError::into_inner).step(step);
+        }
+    };
+    let (folder, bundle) = bundle::collect(&wanted, keys.as_ref(), &sources, &watch).await?;
+    show::answer(service.json, &bundle, |bundle| summary(&folder, bundle))?;
+    Ok(if bundle.complete { Code::Done } else { Code::NotAll })
+}
+
+fn known(aircraft: &wingbeat_api::FleetAircraft) -> Source {
+    let status = aircraft.status.as_ref();
+    Source {
+        address: aircraft.address.clone(),
+        id: status.map(|status| status.id.clone()),
+        name: status.map_or_else(String::new, |status| status.name.clone()),
+    }
+}
+
+/// What was printed last of the files that come, on standard error.
+#[derive(Default)]
+struct Shown {
+    percent: std::collections::BTreeMap<(String, String), u64>,
+}
+
+impl Shown {
+    fn step(&mut self, step: Step<'_>) {
+        match step {
+            Step::Receives(source, name, held, of) => {
+                let tenths = held.saturating_mul(10) / of.max(1);
+                let last = self.percent.insert((source.address.clone(), name.to_owned()), tenths);
+                if last.is_some_and(|last| last != tenths) && tenths < 10 {
+                    eprintln!("{}: {name}: {held} of {of} bytes", source.address);
+                }
+            }
+            Step::Holds(source, file) => {
+                self.percent.remove(&(source.address.clone(), file.name.clone()));
+                eprintln!("{}: {}: {} bytes, verified", source.address, file.name, file.bytes);
+            }
+            Step::Lacks(source, missing) => {
+                eprintln!(
+                    "{}: {}: {}",
+                    source.address,
+                    show::plain(&missing.what),
+                    show::plain(&missing.why)
+                );
+            }
+        }
+    }
+}
+
+fn summary(folder: &Path, bundle: &Bundle) -> String {
+    let mut text: String = bundle.aircraft.iter().map(row).collect();
+    let (have, of) =
+        (bundle.aircraft.iter().filter(|one| one.missing.is_empty()).count(), bundle.aircraft.len());
+    text += &format!("{}: {have} of {of} aircraft", folder.display());
+    if !bundle.complete {
+        text += "; run it again with --resume for the rest";
+    }
+    text + "\n"
+}
+
+fn row(one: &BundledAircraft) -> String {
+    let name = if one.name.is_empty() { one.address.as_str() } else { one.name.as_str() };
+    let (count, bytes) = (one.files.len(), one.files.iter().map(|file| file.bytes).sum::<u64>());
+    let mut text = format!(
+        "{} {}: {count} files, {:.1} MB; {}\n",
+        one.folder,
+        show::plain(name),
+        bytes as f64 / 1e6,
+        clocks(one)
+    );
+    for file in &one.files {
+        if let Some(flaw) = &file.flaw {
+            text += &format!("  {}: {}: read up to its last good chunk\n", file.name, show::plain(flaw));
+        }
+    }
+    for missing in &one.missing {
+        text += &format!("  missing: {}: {}\n", show::plain(&missing.what), show::plain(&missing.why));
+    }
+    text
+}
+
+/// How far the computer's clock was off, in the newest flight of which that is known.
+fn clocks(one: &BundledAircraft) -> String {
+    let flights = one.files.iter().filter(|file| file.kind == LogKind::Flight);
+    let clocks: Vec<&BundledClock> = flights.filter_map(|file| file.clock.as_ref()).collect();
+    let known = |clock: &&&BundledClock| clock.ahead_of_gnss_ms.is_some();
+    let Some(clock) = clocks.iter().rev().find(known) else {
+        return match clocks.iter().any(|clock| clock.utc_of_agent_time_zero_us.is_some()) {
+            true => "on its computer's clock: no GNSS time in its logs".into(),
+            false => "clock unknown".into(),
+        };
+    };
+    let ahead = clock.ahead_of_gnss_ms.unwrap_or_default();
+    let mut text = format!("on GNSS time, its computer's clock {ahead:+.1} ms");
+    if let Some(error) = clock.gnss_error_ms {
+        text += &format!(" (to {error:.1} ms)");
+    }
+    if clock.stepped_ms != 0.0 {
+        text += &format!(", set by {:+.1} ms in flight", clock.stepped_ms);
+    }
+    text
+}
+
+#[cfg(unix)]
+const READ_CLOCK: Option<ReadClock> = Some(read_clock);
+#[cfg(not(unix))]
+const READ_CLOCK: Option<ReadClock> = None;
+
+/// The clocks of a flight log.
+#[cfg(unix)]
+pub(crate) fn read_clock(path: &Path) -> Result<(BundledClock, Option<String>), String> {
+    let (clock, flaw) = wingbeat_record::clock::Clock::of_file(path).map_err(|error| error.to_string())?;
+    let bundled = BundledClock {
+        utc_of_agent_time_zero_us: clock.utc_base_us,
+        gnss_of_agent_time_zero_us: clock.gnss_base_us,
+        gnss_error_ms: clock.gnss_base_us.map(|_| clock.gnss_error_us as f64 / 1e3),
+        ahead_of_gnss_ms: clock.ahead_us().map(|us| us as f64 / 1e3),
+        stepped_ms: clock.stepped_us as f64 / 1e3,
+    };
+    Ok((bundled, flaw))
+}
