@@ -16,6 +16,7 @@ use wingbeat_protocol::{Fence, Order, Protocol, Text, text};
 use wingbeat_wire::Point;
 
 use crate::guardian::Modes;
+use crate::owed::Owed;
 use crate::parameters::Requested;
 use crate::returns::{self, Returns};
 
@@ -468,6 +469,16 @@ impl Executor {
     /// When giving back wants polling.
     pub(crate) fn restore_due(&self) -> Instant {
         self.returns.restore_due()
+    }
+
+    /// What of the pilot's settings of RTL is owed.
+    pub(crate) fn owed(&self) -> impl Iterator<Item = Owed> + '_ {
+        self.returns.owed()
+    }
+
+    /// Takes what an agent before this one owed. Whether it is one of these.
+    pub(crate) fn owe(&mut self, owed: &Owed) -> bool {
+        self.returns.owe(owed)
     }
 
     /// The pilot's settings of RTL while they are overridden, as text.

@@ -27,6 +27,7 @@ mod layers;
 mod loan;
 mod orders;
 mod origin;
+mod owed;
 mod parameters;
 mod passed;
 mod probes;
@@ -49,6 +50,7 @@ pub use coordination::Coordination;
 pub use corrections::{CorrectionRefused, CorrectionsStatus};
 pub use loan::{CURES_MAX, Cure};
 pub use origin::{Origin, Sample};
+pub use owed::{OWED_MAX, Owed};
 pub use parameters::{ParameterOrder, ParameterReport, REPORTS_MAX};
 pub use probes::ProbeOrder;
 pub use remote_id::RemoteIdStatus;
@@ -155,6 +157,8 @@ pub enum Input<'a> {
         /// For people.
         by: &'a str,
     },
+    /// An agent before this one owed that to the pilot: one of what [`Agent::owed`] gave. Its owner hands these in first.
+    Owed(Owed),
 }
 
 /// How long another aircraft with our id is remembered after its last datagram.
@@ -502,6 +506,7 @@ impl Agent {
             Input::Probe(order) => self.broadcast_probe(now, order, out),
             Input::Lease(held) => self.is_leased = held,
             Input::TakenBefore { by } => self.disengage(now, text!("{by}"), out),
+            Input::Owed(owed) => self.take_owed(owed, out),
         }
         // A console that is lost after the setup must not end the flight: the autopilot's failsafe waits for these
         // heartbeats once it has received one.
@@ -1373,9 +1378,28 @@ impl Agent {
     }
 
     /// After a flight, and on the ground, the pilot's parameters come back.
-    fn end_loan(&mut self) {
-        let is_over = matches!(self.protocol.view().phase, Phase::Finished | Phase::Aborted);
-        if is_over && !self.telemetry.armed {
+    fn end_loan(&mut self, out: &mut Outputs) {
+        let phase = self.protocol.view().phase;
+        let is_over = matches!(phase, Phase::Finished | Phase::Aborted);
+        if self.loan.is_overdue()
+            && self.link_was_up
+            && !self.telemetry.armed
+            && (is_over || phase == Phase::Start)
+        {
+            // What the pilot has set meanwhile stays.
+            let reported = |watched| self.parameters.value(watched);
+            if !self.loan.is_reported(|watched| !matches!(self.parameters.finding(watched), Finding::Unknown))
+            {
+                return;
+            }
+            while let Some((name, before, found)) = self.loan.forget_set_since(reported) {
+                out.log(
+                    Severity::Info,
+                    text!("{name}: found {found}, set since: the pilot's {before} of before is forgotten"),
+                );
+            }
+            self.loan.restore_once();
+        } else if is_over && !self.telemetry.armed {
             self.loan.restore_once();
         }
     }
@@ -1401,7 +1425,7 @@ impl Agent {
         self.link_was_up = up;
         self.hand_over_key(now, out);
         self.work_parameters(now, out);
-        self.end_loan();
+        self.end_loan(out);
         self.await_position(now, out);
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.

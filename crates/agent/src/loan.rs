@@ -4,10 +4,12 @@
 
 use heapless::Vec;
 use wingbeat_autopilot::dialect::MavMessage;
-use wingbeat_autopilot::parameter::{Name, Names, Value, Watched, Write};
+use wingbeat_autopilot::parameter::{Name, Names, Value, WATCHED, Watched, Write};
 use wingbeat_autopilot::{Progress, Transmit};
 use wingbeat_geo::Instant;
 use wingbeat_protocol::{Text, text};
+
+use crate::owed::Owed;
 
 /// Number of parameters that have one cure.
 pub const CURES_MAX: usize = 5;
@@ -52,6 +54,8 @@ pub(crate) struct Loan {
     has_failed: bool,
     /// Some could not be given back: that is tried again on request only.
     has_tried: bool,
+    /// Some were lent by an agent before this one, whose flight is over.
+    is_overdue: bool,
 }
 
 impl Loan {
@@ -64,7 +68,54 @@ impl Loan {
             }
         }
         (self.under_way, self.job) = (Some((0, Direction::Lend)), None);
-        (self.has_failed, self.has_tried) = (false, false);
+        (self.has_failed, self.has_tried, self.is_overdue) = (false, false, false);
+    }
+
+    /// What is owed to the pilot.
+    pub(crate) fn owed(&self) -> impl Iterator<Item = Owed> + '_ {
+        self.lent.iter().map(|lent| Owed { name: lent.name, pilots: lent.found, ours: Some(lent.expected) })
+    }
+
+    /// Takes what an agent before this one owed. Whether it is one that is lent, and there is room.
+    pub(crate) fn owe(&mut self, owed: &Owed) -> bool {
+        let is_named = |names: &Names| {
+            let name = owed.name.as_str();
+            names.usual == name || names.other == Some(name)
+        };
+        let Some(&parameter) = WATCHED.iter().find(|watched| is_named(&watched.names())) else {
+            return false;
+        };
+        let Owed { name, pilots, ours } = *owed;
+        let cure = Cure { parameter, name, found: pilots, expected: ours.unwrap_or(pilots) };
+        let is_taken = self.lent.push(cure).is_ok();
+        self.is_overdue |= is_taken;
+        is_taken
+    }
+
+    /// Whether an agent before this one lent some.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.is_overdue
+    }
+
+    /// Before what is overdue is given back: forgets one that the pilot has set since, as the autopilot reports it. Its name, the
+    /// pilot's value of before, and the present one.
+    pub(crate) fn forget_set_since(
+        &mut self,
+        reported: impl Fn(Watched) -> Option<Value>,
+    ) -> Option<(Name, Value, Value)> {
+        if !self.is_overdue || self.under_way.is_some() {
+            return None;
+        }
+        let of_another =
+            |lent: &Cure| reported(lent.parameter).filter(|now| *now != lent.expected && *now != lent.found);
+        let index = self.lent.iter().position(|lent| of_another(lent).is_some())?;
+        let lent = self.lent.remove(index);
+        Some((lent.name, lent.found, reported(lent.parameter)?))
+    }
+
+    /// Whether the autopilot has reported each of those that are overdue.
+    pub(crate) fn is_reported(&self, is_read: impl Fn(Watched) -> bool) -> bool {
+        self.lent.iter().all(|lent| is_read(lent.parameter))
     }
 
     /// After a flight: begins to give all back, once.
@@ -118,6 +169,7 @@ impl Loan {
         let Some(&Cure { parameter, name, found, expected }) = self.lent.get(index) else {
             self.under_way = None;
             self.has_tried = direction == Direction::Restore && !self.lent.is_empty();
+            self.is_overdue &= self.has_tried;
             return None;
         };
         let value = if direction == Direction::Lend { expected } else { found };
@@ -220,6 +272,29 @@ mod tests {
         assert_eq!(run(&mut loan, "").0, written([("MIS_RESTART", 1.0), ("FS_EKF_ACTION", 2.0)]));
         assert!(!loan.restore(), "nothing is lent");
         assert_eq!(loan.state(), LoanState::Settled);
+    }
+
+    #[test]
+    fn what_an_agent_before_owed_is_given_back_unless_the_pilot_has_set_it_since() {
+        let owed = |name: &str, pilots, ours| Owed {
+            name: Name::new(name).unwrap(),
+            pilots: Value::Integer(pilots),
+            ours: Some(Value::Integer(ours)),
+        };
+        let mut loan = Loan::default();
+        assert!(loan.owe(&owed("MIS_RESTART", 1, 0)) && loan.owe(&owed("FS_EKF_ACTION", 2, 1)));
+        assert!(!loan.owe(&owed("NO_SUCH", 1, 0)));
+        assert_eq!(loan.owed().count(), 2);
+        assert!(loan.is_overdue() && !loan.is_reported(|_| false));
+        // Another action than both was set since: by the pilot.
+        let reported = |watched| Some(Value::Integer(if watched == Watched::MissionRestart { 0 } else { 3 }));
+        assert!(loan.is_reported(|_| true));
+        let name = Name::new("FS_EKF_ACTION").unwrap();
+        assert_eq!(loan.forget_set_since(reported), Some((name, Value::Integer(2), Value::Integer(3))));
+        assert_eq!(loan.forget_set_since(reported), None);
+        loan.restore_once();
+        assert_eq!(run(&mut loan, "").0, [("MIS_RESTART".to_string(), 1.0)]);
+        assert!(!loan.is_overdue() && loan.owed().next().is_none());
     }
 
     #[test]

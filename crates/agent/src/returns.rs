@@ -7,10 +7,12 @@
 //! in the log.
 
 use wingbeat_autopilot::dialect::MavMessage;
-use wingbeat_autopilot::parameter::{Kind, Names, Read, Value, Write};
+use wingbeat_autopilot::parameter::{Kind, Name, Names, Read, Value, Write};
 use wingbeat_autopilot::{Failure, Progress, Transmit};
 use wingbeat_geo::Instant;
 use wingbeat_protocol::{Text, text};
+
+use crate::owed::Owed;
 
 /// How this autopilot calls them: up to 4.6 whole centimetres, from 4.7 on metres under other names
 /// (<https://github.com/ArduPilot/ardupilot/pull/31970>).
@@ -21,7 +23,8 @@ enum Units {
     Metres,
 }
 
-const COUNT: usize = 3;
+/// Parameters that make it.
+pub(crate) const COUNT: usize = 3;
 
 impl Units {
     fn name(self, index: usize) -> Option<(&'static str, Kind)> {
@@ -67,6 +70,34 @@ impl Returns {
     /// Begins to set the height, millimetres above home.
     pub(crate) fn set(&mut self, height_mm: i32) {
         (self.under_way, self.job) = (Some((0, Some(height_mm))), None);
+    }
+
+    /// What is owed to the pilot.
+    pub(crate) fn owed(&self) -> impl Iterator<Item = Owed> + '_ {
+        self.pilots.iter().enumerate().filter_map(|(index, pilots)| {
+            let name = self.units.name(index).and_then(|(name, _)| Name::new(name))?;
+            pilots.map(|pilots| Owed { name, pilots, ours: None })
+        })
+    }
+
+    /// Takes what an agent before this one owed. Whether it is one of these.
+    pub(crate) fn owe(&mut self, owed: &Owed) -> bool {
+        for units in [Units::Centimetres, Units::Metres] {
+            // The slope has one name in both; the others tell which units these are.
+            let found = (0..COUNT).find(|&index| {
+                units
+                    .name(index)
+                    .is_some_and(|(name, kind)| name == owed.name.as_str() && kind == owed.pilots.kind())
+            });
+            if let Some(index) = found {
+                self.pilots[index] = Some(owed.pilots);
+                if index > 0 {
+                    self.units = units;
+                }
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether the pilot's values are elsewhere than in the autopilot.
@@ -218,6 +249,38 @@ mod tests {
         fn values(&self) -> std::vec::Vec<f32> {
             self.0.values().map(|(value, _)| *value).collect()
         }
+    }
+
+    #[test]
+    fn what_an_agent_before_owed_is_restored_under_its_names() {
+        let (int, real) = (MavParamType::MAV_PARAM_TYPE_INT16, MavParamType::MAV_PARAM_TYPE_REAL32);
+        let old = [("RTL_ALT", 2_550.0, int), ("RTL_CLIMB_MIN", 0.0, int), ("RTL_CONE_SLOPE", 0.0, real)];
+        let new = [("RTL_ALT_M", 25.5, real), ("RTL_CLIMB_MIN_M", 0.0, real), ("RTL_CONE_SLOPE", 0.0, real)];
+        let owed = |name: &str, pilots| Owed { name: Name::new(name).unwrap(), pilots, ours: None };
+        let of_old = [
+            owed("RTL_CONE_SLOPE", Value::Real(3.0)),
+            owed("RTL_CLIMB_MIN", Value::Integer(100)),
+            owed("RTL_ALT", Value::Integer(1_500)),
+        ];
+        let of_new = [
+            owed("RTL_CONE_SLOPE", Value::Real(3.0)),
+            owed("RTL_CLIMB_MIN_M", Value::Real(1.0)),
+            owed("RTL_ALT_M", Value::Real(15.0)),
+        ];
+        for (has, owed, pilots) in [(old, of_old, [1_500.0, 100.0, 3.0]), (new, of_new, [15.0, 1.0, 3.0])] {
+            let named = |(name, value, kind): (&str, f32, MavParamType)| (name.to_string(), (value, kind));
+            let mut autopilot = Autopilot(has.into_iter().map(named).collect());
+            let mut returns = Returns::default();
+            assert!(owed.iter().all(|one| returns.owe(one)));
+            assert_eq!(returns.owed().collect::<std::vec::Vec<_>>(), owed);
+            returns.restore();
+            assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
+            assert_eq!(autopilot.values(), pilots);
+            assert!(!returns.are_overridden() && returns.owed().next().is_none());
+        }
+        // Another kind is another's parameter.
+        assert!(!Returns::default().owe(&owed("RTL_ALT", Value::Real(15.0))));
+        assert!(!Returns::default().owe(&owed("FENCE_ALT_MAX", Value::Real(15.0))));
     }
 
     fn run(returns: &mut Returns, autopilot: &mut Autopilot) -> Progress {

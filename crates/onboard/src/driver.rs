@@ -20,7 +20,7 @@ use tokio::{
     time::{Instant as KernelInstant, sleep_until},
 };
 use wingbeat_agent::{
-    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, ParameterOrder, Rejection, Reply,
+    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, Owed, ParameterOrder, Rejection, Reply,
     Severity, Stage, Status,
     guardian::{Activity, Answer, Stance},
 };
@@ -46,6 +46,7 @@ use crate::{
     lease::{Granted, Lease, Token},
     links::{self, Links},
     liveness::TaskWatchdog,
+    owing::Owing,
     parameters::{self, Parameters},
     recording::Recording,
     requests,
@@ -82,6 +83,11 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 /// What an operator must know before every flight without keys.
 const INSECURE: &str =
     "datagrams are not secured (security.insecure): any transmitter in reach flies this aircraft";
+/// Bytes for the autopilot are withheld for so long at most until what they override is on the disk: half of what stops an
+/// aircraft whose guided targets stay away. A card takes that in a few hundredths of a second.
+const WITHHOLD_MAX: Duration = Duration::from_millis(1_500);
+/// And so many: all that an agent sends in that time.
+const WITHHELD_LEN_MAX: usize = 16 * 1024;
 /// The id of that command.
 const STOP_ID: &str = "daemon stops";
 
@@ -137,6 +143,23 @@ impl<R: Radio> Air<R> {
     }
 }
 
+/// Bytes for the autopilot that wait until what they override is on the disk.
+struct Withheld {
+    written: oneshot::Receiver<std::io::Result<()>>,
+    until: KernelInstant,
+    pieces: Vec<Vec<u8>>,
+}
+
+/// How the writing that is waited for has ended.
+async fn kept(withheld: &mut Option<Withheld>) -> Result<(), String> {
+    let Some(Withheld { written, until, .. }) = withheld else { return std::future::pending().await };
+    match tokio::time::timeout_at(*until, written).await {
+        Ok(Ok(written)) => written.map_err(|error| error.to_string()),
+        Ok(Err(_)) => Err("no writing thread".into()),
+        Err(_) => Err(format!("no end of it for {} ms", WITHHOLD_MAX.as_millis())),
+    }
+}
+
 /// What came of an input.
 struct Fed {
     reply: Option<Reply>,
@@ -170,6 +193,8 @@ pub(crate) struct Driver<R> {
     chrony: Option<Chrony>,
     gateway: Option<Gateway>,
     latch: Latch,
+    owing: Owing,
+    withheld: Option<Withheld>,
     recording: Recording,
     /// What is wrong with the flight log, as it was logged last.
     recording_problem: Option<String>,
@@ -190,6 +215,7 @@ pub(crate) struct Driver<R> {
 enum Woken {
     Time,
     Guard,
+    Kept(Result<(), String>),
     Link(Option<LinkEvent>),
     Radio(Option<RadioEvent>),
     Request(Option<Request>),
@@ -293,6 +319,8 @@ impl<R: Radio> Driver<R> {
             chrony: None,
             gateway: None,
             latch: Latch::default(),
+            owing: Owing::default(),
+            withheld: None,
             recording: Recording::Off(None),
             recording_problem: None,
             lease: Lease::default(),
@@ -328,6 +356,12 @@ impl<R: Radio> Driver<R> {
             self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
             self.feed(Input::TakenBefore { by: &by });
         }
+        for problem in self.owing.problems().to_vec() {
+            self.log(Severity::Error, problem);
+        }
+        for owed in self.owing.kept().to_vec() {
+            self.feed_owed(owed);
+        }
         self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));
         loop {
             self.watchdog.feed();
@@ -350,6 +384,7 @@ impl<R: Radio> Driver<R> {
             let woken = tokio::select! {
                 event = received(&mut self.link) => Woken::Link(event),
                 () = guard::ready(self.port.guard.as_ref()) => Woken::Guard,
+                written = kept(&mut self.withheld) => Woken::Kept(written),
                 event = self.air.radio.recv(), if !radio_ended => Woken::Radio(event),
                 request = self.requests.recv(), if !requests_ended => Woken::Request(request),
                 () = sleep_until(wake_at.min(other_at)) => Woken::Time,
@@ -365,6 +400,7 @@ impl<R: Radio> Driver<R> {
                 Woken::Time => self.recording.turn(self.clock.now()),
                 Woken::Link(Some(event)) => self.link_event(event),
                 Woken::Guard => self.poll_guard(),
+                Woken::Kept(written) => self.release(written),
                 Woken::Radio(Some(RadioEvent::Datagram { from, bytes: datagram })) => {
                     let now = self.clock.now();
                     let admits = |claim: &_| self.agent.admits(now, claim);
@@ -466,6 +502,11 @@ impl<R: Radio> Driver<R> {
 
     pub(crate) fn keeping(self, latch: Latch) -> Self {
         Self { latch, ..self }
+    }
+
+    /// Keeps over a restart what is owed to the pilot.
+    pub(crate) fn owing(self, owing: Owing) -> Self {
+        Self { owing, ..self }
     }
 
     /// Logs the flight.
@@ -726,6 +767,34 @@ impl<R: Radio> Driver<R> {
         }
     }
 
+    /// Hands the agent what the last daemon owed. What is kept changes when the agent has all of it.
+    fn feed_owed(&mut self, owed: Owed) {
+        let owing = std::mem::take(&mut self.owing);
+        self.feed(Input::Owed(owed));
+        self.owing = owing;
+    }
+
+    /// What overrides the pilot's parameters leaves now that these are kept, or cannot be: the aircraft needs its orders.
+    fn release(&mut self, written: Result<(), String>) {
+        let Some(Withheld { pieces, .. }) = self.withheld.take() else { return };
+        if let Err(found) = written {
+            let line = format!(
+                "owed-parameters: found {found}, expected to keep what is owed to the pilot: a restart of the companion forgets it"
+            );
+            self.log(Severity::Error, line);
+        }
+        for piece in pieces {
+            self.send(piece);
+        }
+    }
+
+    /// Bytes for the autopilot. A closed port has no reader, and what waits for it to open would be stale.
+    fn send(&mut self, bytes: Vec<u8>) {
+        if self.link_open && self.link.as_ref().is_some_and(|link| link.send(bytes).is_err()) {
+            self.daemon.unwritten += 1;
+        }
+    }
+
     /// Hands an input to the agent and performs its outputs; the answer is returned.
     fn feed(&mut self, input: Input<'_>) -> Option<Reply> {
         self.feed_to(input, None).reply
@@ -741,12 +810,21 @@ impl<R: Radio> Driver<R> {
         if let Some(guard) = &mut self.port.guard {
             guard.send_change(self.agent.pulse(now));
         }
-        // A closed port has no reader, and what waits for it to open would be stale.
-        if !self.out.autopilot.is_empty()
-            && self.link_open
-            && self.link.as_ref().is_some_and(|link| link.send(self.out.autopilot.to_vec()).is_err())
-        {
-            self.daemon.unwritten += 1;
+        if let Some(written) = self.owing.keep(&self.agent.owed()) {
+            let pieces = self.withheld.take().map(|withheld| withheld.pieces).unwrap_or_default();
+            self.withheld = Some(Withheld { written, until: KernelInstant::now() + WITHHOLD_MAX, pieces });
+        }
+        if !self.out.autopilot.is_empty() {
+            let bytes = self.out.autopilot.to_vec();
+            match &mut self.withheld {
+                None => self.send(bytes),
+                Some(Withheld { pieces, .. })
+                    if pieces.iter().map(Vec::len).sum::<usize>() + bytes.len() <= WITHHELD_LEN_MAX =>
+                {
+                    pieces.push(bytes);
+                }
+                Some(_) => self.daemon.unwritten += 1,
+            }
         }
         let (mut lines, mut has_left) = (vec![], !self.out.datagrams.is_empty());
         for draft in &mut self.out.datagrams {
@@ -817,6 +895,7 @@ impl<R: Radio> Driver<R> {
     /// Before the driver ends: an aircraft that it commands is left to the guardian, which learns it
     /// from the last pulse, or is ordered to land.
     async fn leave_safe(&mut self) {
+        self.release(Err("the end of the daemon".into()));
         if self.agent.pulse(self.clock.now()).activity != Activity::Commanding
             || self.agent.companion_loss() == CompanionLoss::EndsWithIt
         {
@@ -882,6 +961,9 @@ impl<R: Radio> Driver<R> {
             LinkEvent::Down { reason } => {
                 self.daemon.port_closed = Some(reason.clone());
                 self.log(Severity::Warning, reason);
+                if let Some(withheld) = &mut self.withheld {
+                    withheld.pieces.clear();
+                }
                 if std::mem::take(&mut self.link_open) {
                     self.feed(Input::AutopilotLink(false));
                 }

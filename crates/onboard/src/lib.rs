@@ -46,6 +46,7 @@ pub mod liveness;
 mod logs;
 mod measurements;
 pub mod mission;
+mod owing;
 mod parameters;
 pub mod recording;
 mod requests;
@@ -219,6 +220,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
 
     guard.as_deref().map_or(Ok(()), check_guard)?;
     let latch = Latch::open(state.as_deref());
+    let owing = owing::Owing::open(state.as_deref());
     let refused = |found| StartError::Http { address: http, found };
     let listener = TcpListener::bind(http).await.map_err(|error| {
         refused(match error.kind() {
@@ -299,6 +301,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .setting_clock(chrony_socket.as_deref())
     .admitting(known.clone())
     .keeping(latch)
+    .owing(owing)
     .recording(recording)
     .serving(gateway)
     .holding(enrolled.as_ref().map(|enrolled| enrolled.terms));

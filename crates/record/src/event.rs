@@ -3,10 +3,10 @@
 
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
-#[cfg(feature = "replay")]
-use wingbeat_agent::ParameterName;
 use wingbeat_agent::guardian::{Answer, Before};
-use wingbeat_agent::{Input, LogEntry, Outputs, ParameterOrder, ProbeOrder, Reply, Severity};
+use wingbeat_agent::{Input, LogEntry, Outputs, Owed, ParameterOrder, ProbeOrder, Reply, Severity};
+#[cfg(feature = "replay")]
+use wingbeat_agent::{ParameterName, ParameterValue};
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
 
@@ -74,6 +74,9 @@ pub enum Event<'a> {
     Before(Before),
     /// The operator reads all parameters, or sets the one of this name: an input.
     Parameters(Option<(&'a str, f32)>),
+    /// A parameter that an agent before owed to the pilot: name, the pilot's value, what overrode it, and whether these are whole
+    /// numbers. An input.
+    Owed(&'a str, f64, Option<f64>, bool),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -209,6 +212,10 @@ impl<'a> Event<'a> {
             }
             Input::Lease(is_held) => Self::Lease(is_held),
             Input::TakenBefore { by } => Self::TakenBefore(by),
+            Input::Owed(Owed { ref name, pilots, ours }) => {
+                let is_whole = pilots.as_integer().is_some();
+                Self::Owed(name.as_str(), pilots.as_f64(), ours.map(ParameterValue::as_f64), is_whole)
+            }
         }
     }
 
@@ -248,6 +255,14 @@ impl<'a> Event<'a> {
             }),
             Self::Lease(is_held) => Input::Lease(*is_held),
             Self::TakenBefore(by) => Input::TakenBefore { by },
+            Self::Owed(name, pilots, ours, is_whole) => {
+                let value = |number: f64| match is_whole {
+                    true => ParameterValue::Integer(number as i64),
+                    false => ParameterValue::Real(number as f32),
+                };
+                let name = ParameterName::new(name).ok_or(Refused::Malformed)?;
+                Input::Owed(Owed { name, pilots: value(*pilots), ours: ours.map(value) })
+            }
             Self::Began(_)
             | Self::Lost(_)
             | Self::ToAutopilot(_)
@@ -277,7 +292,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 27] = [
+    pub const NAMES: [&'static str; 28] = [
         "began",
         "lost",
         "wake",
@@ -305,6 +320,7 @@ impl<'a> Event<'a> {
         "probe-received",
         "sample",
         "parameters",
+        "owed",
     ];
 
     /// Its name, for filters.
@@ -325,6 +341,7 @@ impl<'a> Event<'a> {
             Self::Guard(_) => "guard",
             Self::Before(_) => "before",
             Self::Parameters(_) => "parameters",
+            Self::Owed(..) => "owed",
             Self::GroundStation(_) => "ground-station",
             Self::Probe(_) => "probe",
             Self::Lease(_) => "lease",

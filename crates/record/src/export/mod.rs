@@ -55,6 +55,7 @@ pub fn words(event: &Event<'_>) -> String {
         Event::Before(before) => format!("{before:?}"),
         Event::Parameters(None) => "read".to_owned(),
         Event::Parameters(Some((which, value))) => format!("{which} {value}"),
+        Event::Owed(which, pilots, ..) => format!("{which} {pilots}"),
         Event::GroundStation(text) | Event::TakenBefore(text) | Event::Reply(text) => (*text).to_owned(),
         Event::Probe(probe) => format!("{probe:?}"),
         Event::Lease(is_held) => if *is_held { "held" } else { "free" }.to_owned(),
