@@ -87,6 +87,7 @@ async fn measure() -> Result<()> {
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: None,
         protection: Default::default(),

@@ -122,6 +122,7 @@ async fn corrections_of_a_base_station_give_two_aircraft_an_rtk_fix_and_hold_up_
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: Some(ConsoleConfig { keys, clock, state: None, rtcm: Some(source.clone()) }),
         protection: Default::default(),

@@ -132,6 +132,7 @@ async fn six_daemons_recover_the_model_that_the_channel_was_given() {
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: wingbeat_onboard::Hosts::default(),
         console: Some(ConsoleConfig { keys: console, clock, state: None, rtcm: None }),
         protection: Default::default(),

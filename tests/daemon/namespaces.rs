@@ -212,6 +212,7 @@ fn five_daemons_in_namespaces_fly_muscop_and_one_is_killed() {
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: wingbeat_ground::Hosts::default(),
         console: None,
         protection: Default::default(),

@@ -81,6 +81,7 @@ async fn parameters_of_many_are_read_compared_and_set() {
         web_dir: None,
         tiles: None,
         parameters: Some(folder.path().to_owned()),
+        records: None,
         hosts: wingbeat_onboard::Hosts::default(),
         console: None,
         protection: wingbeat_ground::Protection::default(),

@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod mission;
 pub mod parameters;
 pub mod planning;
+pub mod records;
 
 pub use access::{Access, AuditEntry, AuditLog, SignIn, SignedIn, User, UserRole, Users};
 pub use aircraft::{
@@ -51,6 +52,7 @@ pub use planning::{
     FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFormat,
     PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight,
 };
+pub use records::{RecordedDatagrams, RecordedEvent, RecordedLog, RecordedTrack, Records};
 
 pub use wingbeat_wire::{Command, Phase, StateId, VehicleId};
 
@@ -155,4 +157,8 @@ pub mod paths {
     pub const USERS: &str = "/api/v1/users";
     /// Ground: a user's sessions (DELETE ends them).
     pub const USER_SESSIONS: &str = "/api/v1/users/sessions";
+    /// Ground: the recorded flights ([`Records`](crate::Records)).
+    pub const RECORDS: &str = "/api/v1/records";
+    /// Ground: what of one is replayed ([`RecordedTrack`](crate::RecordedTrack)).
+    pub const RECORDS_TRACK: &str = "/api/v1/records/track";
 }

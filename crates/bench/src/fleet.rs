@@ -91,6 +91,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         web_dir,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
         protection,

@@ -16,6 +16,7 @@ async fn service() -> Handle {
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: Default::default(),
         console: None,
         protection: Default::default(),

@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     /// Addresses of the aircraft's APIs, HOST:PORT.
-    #[arg(required_unless_present = "find")]
+    #[arg(required_unless_present_any = ["find", "records"])]
     aircraft: Vec<String>,
     /// Find aircraft by multicast DNS (_wingbeat._tcp) too. One that is announced is asked who it is, and with --keys it has to prove that.
     #[arg(long)]
@@ -78,6 +78,9 @@ pub(crate) struct Arguments {
     /// aircraft's parameters are compared
     #[arg(long, value_name = "FOLDER")]
     parameters: Option<PathBuf>,
+    /// A directory with recorded flights (docs/records.md), which the page replays.
+    #[arg(long, value_name = "DIR")]
+    records: Option<PathBuf>,
 }
 
 /// What else `wingbeat ground` does.
@@ -280,6 +283,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             web_dir: arguments.web.clone(),
             tiles: arguments.tiles.clone(),
             parameters: arguments.parameters.clone(),
+            records: arguments.records.clone(),
             hosts,
             console: arguments
                 .keys

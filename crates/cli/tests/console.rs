@@ -273,6 +273,7 @@ async fn a_user_signs_in_by_tls_to_the_service_that_the_fleet_certified_alone() 
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: Hosts::default(),
         console: None,
         protection: Protection {

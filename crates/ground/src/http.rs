@@ -23,7 +23,7 @@ use wingbeat_api::{
     FleetLinks, FleetLogLine, FleetMissionUpload, FleetParameterRead, FleetParameterWrite, FleetParameters,
     FleetPicture, FleetUpdate, FormationPictures, LinkTestRequest, MissionExport, MissionExportFile,
     MissionFile, MissionFileContent, MissionSummary, ParameterComparison, ParameterReference, PlanDraft,
-    PlanFile, PlanPreview, paths,
+    PlanFile, PlanPreview, RecordedTrack, Records, paths,
 };
 use wingbeat_server::Connection;
 
@@ -34,6 +34,7 @@ use crate::owner::{Push, Subscription};
 use crate::page;
 use crate::plan_file;
 use crate::planning;
+use crate::records;
 use crate::refused::Refused;
 use crate::service::Service;
 
@@ -81,6 +82,8 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(mission_export).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(formations))
         .routes(routes!(plan_as_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
+        .routes(routes!(records))
+        .routes(routes!(records_track))
         .routes(routes!(plan_preview).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
 }
 
@@ -547,6 +550,51 @@ async fn plan_preview(
     reading(&service, move || planning::preview(&draft, &aircraft)).await?.map(Json)
 }
 
+/// The recorded flights of the directory that the service was given.
+#[utoipa::path(get, path = paths::RECORDS, tag = "records", responses(
+    (status = 200, description = "The logs", body = Records),
+    (status = 404, description = "The service has no directory of records", body = ApiError),
+    (status = 502, description = "It cannot be read", body = ApiError),
+))]
+async fn records(State(service): State<Service>) -> Result<Json<Records>, Refused> {
+    let root = service.records()?;
+    reading(&service, move || records::list(&root)).await?.map(Json)
+}
+
+/// One log.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct OfLog {
+    /// Its path, as it is listed.
+    file: String,
+    /// How many samples the answer has at most, 100 to 20000; 20000 unless it is given.
+    samples: Option<u32>,
+}
+
+/// What of a recorded flight is replayed: samples, datagrams and events in columns, thinned to the bound that is asked for.
+/// Compressed with gzip for readers that accept it.
+#[utoipa::path(get, path = paths::RECORDS_TRACK, tag = "records", params(OfLog), responses(
+    (status = 200, description = "The track", body = RecordedTrack),
+    (status = 400, description = "No path of a log, or no log", body = ApiError),
+    (status = 404, description = "No such log, or no directory of records", body = ApiError),
+    (status = 502, description = "It cannot be read", body = ApiError),
+))]
+async fn records_track(
+    State(service): State<Service>,
+    headers: HeaderMap,
+    query: Result<Query<OfLog>, QueryRejection>,
+) -> Result<Response, Refused> {
+    let Query(OfLog { file, samples }) =
+        query.map_err(|rejection| Refused::bad_request(rejection.body_text()))?;
+    let root = service.records()?;
+    let work = move || records::read(&root, &file, samples.unwrap_or(records::SAMPLES_MAX));
+    let mut response = Json(reading(&service, work).await??).into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    Ok(if accepts_gzip(&headers) { compressed(response) } else { response })
+}
+
 /// What may take a while is done beside the other requests, a few at a time.
 async fn reading<T: Send + 'static>(
     service: &Service,
@@ -560,5 +608,5 @@ async fn reading<T: Send + 'static>(
         done
     };
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Refused::bad_request(format!("the missions were not read: {error}")))
+    done.map_err(|error| Refused::bad_request(format!("the files were not read: {error}")))
 }

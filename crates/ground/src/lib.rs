@@ -38,6 +38,7 @@ mod parameters;
 mod plan_file;
 mod planning;
 mod push;
+mod records;
 mod refused;
 pub mod remote;
 mod service;
@@ -103,6 +104,8 @@ pub struct Config {
     pub tiles: Option<PathBuf>,
     /// A folder with the lab's profile of parameters, `fleet.param`, and those of single aircraft.
     pub parameters: Option<PathBuf>,
+    /// A directory with recorded flights, which the page replays.
+    pub records: Option<PathBuf>,
     /// The names under which the service is asked for, besides the computer's own.
     pub hosts: Hosts,
     /// The console's keys; without them it commands aircraft without keys only.
@@ -139,6 +142,14 @@ pub enum StartError {
     /// The users, the log of what is done, or the certificate.
     #[error("ground service: {0}")]
     Access(#[from] NoAccess),
+    /// The directory of records is none.
+    #[error("records: {path}: found {why}, expected a directory with flight logs")]
+    Records {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A base station without a radio.
     #[error("base station: found no radio, expected one: corrections are broadcast")]
     NoRadio,
@@ -189,6 +200,7 @@ impl Ground {
     /// As [`Ground::start`].
     pub async fn start_with<R: Radio>(config: Config, radio: Option<R>) -> Result<Handle, StartError> {
         let keys = config.console.as_ref().and_then(ConsoleConfig::identity);
+        let records = config.records.map(records_directory).transpose()?;
         let scheme = if keys.is_some() { "https" } else { "http" };
         let addresses = addresses(&config.aircraft, scheme)?;
         let clients = client::Clients::new(keys.clone())?;
@@ -218,9 +230,12 @@ impl Ground {
             requests,
             clients.clone(),
             desk.clone(),
-            config.web_dir,
-            config.tiles,
-            config.parameters,
+            service::Files {
+                web_dir: config.web_dir,
+                map: config.tiles,
+                parameters: config.parameters,
+                records,
+            },
             access,
         );
         let (stop, stopped) = watch::channel(false);
@@ -350,6 +365,16 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.server.abort();
+    }
+}
+
+/// The canonical path, below which all that is read must stand.
+fn records_directory(path: PathBuf) -> Result<PathBuf, StartError> {
+    let canonical = path.canonicalize().map_err(|error| error.to_string());
+    match canonical {
+        Ok(canonical) if canonical.is_dir() => Ok(canonical),
+        Ok(_) => Err(StartError::Records { path, why: "a file".to_owned() }),
+        Err(why) => Err(StartError::Records { path, why }),
     }
 }
 

@@ -29,11 +29,26 @@ pub(crate) struct Service {
     map: Option<Arc<Path>>,
     /// The lab's profile of parameters.
     folder: Option<Arc<Path>>,
+    /// Recorded flights.
+    records: Option<Arc<Path>>,
     parameters: Arc<parameters::Desk>,
     /// Mission files may be read simultaneously, so many.
     readers: Arc<Semaphore>,
     links: Arc<links::Desk>,
     access: Arc<Access>,
+}
+
+/// What the service reads from its computer, where it is given.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// The built page.
+    pub(crate) web_dir: Option<PathBuf>,
+    /// The map of the ground.
+    pub(crate) map: Option<PathBuf>,
+    /// The lab's profile of parameters.
+    pub(crate) parameters: Option<PathBuf>,
+    /// Recorded flights: a canonical path.
+    pub(crate) records: Option<PathBuf>,
 }
 
 /// Mission files that are read at the same time; each takes some 60 ms of one core.
@@ -44,9 +59,7 @@ impl Service {
         owner: mpsc::Sender<Request>,
         clients: Clients,
         desk: Option<Arc<Desk>>,
-        web_dir: Option<PathBuf>,
-        map: Option<PathBuf>,
-        folder: Option<PathBuf>,
+        files: Files,
         access: Access,
     ) -> Self {
         let readers = Arc::new(Semaphore::new(READERS));
@@ -54,9 +67,10 @@ impl Service {
             owner,
             clients,
             desk,
-            web_dir: web_dir.map(Arc::from),
-            map: map.map(Arc::from),
-            folder: folder.map(Arc::from),
+            web_dir: files.web_dir.map(Arc::from),
+            map: files.map.map(Arc::from),
+            folder: files.parameters.map(Arc::from),
+            records: files.records.map(Arc::from),
             parameters: Arc::default(),
             readers,
             links: Arc::default(),
@@ -86,6 +100,15 @@ impl Service {
     /// The map of the ground.
     pub(crate) fn map(&self) -> Option<&Path> {
         self.map.as_deref()
+    }
+
+    /// The directory of recorded flights.
+    pub(crate) fn records(&self) -> Result<Arc<Path>, Refused> {
+        self.records.clone().ok_or_else(|| {
+            Refused::not_found(
+                "found no directory of recorded flights, expected one (wingbeat ground --records)".to_owned(),
+            )
+        })
     }
 
     /// Waits until a mission file may be read. It is never closed, so that there is one.

@@ -117,6 +117,7 @@ fn config(folder: &Path, fake: &Fake, session: Duration) -> Config {
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: Hosts::default(),
         console: None,
         protection: Protection {

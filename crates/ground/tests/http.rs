@@ -183,6 +183,7 @@ async fn with_page(folder: &Path) -> Handle {
         web_dir: Some(folder.to_path_buf()),
         tiles: None,
         parameters: None,
+        records: None,
         hosts: Hosts::default(),
         console: None,
         protection: Default::default(),

@@ -75,6 +75,7 @@ async fn who_scrapes_is_a_user_and_its_password_is_compared_once() {
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: Hosts::default(),
         console: None,
         protection: Protection { users: Some(file.clone()), ..Protection::default() },

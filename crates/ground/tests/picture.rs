@@ -202,6 +202,7 @@ async fn a_port_in_use_is_one_clear_message() {
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: Default::default(),
         console: None,
         protection: Default::default(),

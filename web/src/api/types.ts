@@ -316,6 +316,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The recorded flights of the directory that the service was given. */
+        get: operations["records"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/records/track": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What of a recorded flight is replayed: samples, datagrams and events in columns, thinned to the bound that is asked for.
+         *     Compressed with gzip for readers that accept it.
+         */
+        get: operations["records_track"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -1691,6 +1728,143 @@ export interface components {
             /** @description What of the file is not flown, or not as it is stated; one line each. */
             notes: string[];
         };
+        /** @description Datagrams in columns, at most one of each sender in each period. */
+        RecordedDatagrams: {
+            /** @description Its sender: a number in `peers` of the track. */
+            from: number[];
+            /** @description Its kind: a number in `kinds`. */
+            kind: number[];
+            /** @description Names of messages. */
+            kinds: string[];
+            /** @description Where the sender said that it was, 1e-7 degree; absent where it did not say. */
+            latitude_e7: (number | null)[];
+            /** @description 1e-7 degree. */
+            longitude_e7: (number | null)[];
+            /**
+             * Format: int32
+             * @description The period, milliseconds.
+             */
+            period_ms: number;
+            /** @description Agent time of each, milliseconds. */
+            time_ms: number[];
+        };
+        /** @description A line of the log, or a command, an answer, a mission. */
+        RecordedEvent: {
+            /** @description `log`, or the name of what happened: `operator`, `reply`, `mission`, `link`, `lost` and others. */
+            kind: string;
+            /** @description How grave a line of the log is. */
+            severity: components["schemas"]["Severity"];
+            /** @description One line. */
+            text: string;
+            /**
+             * Format: int32
+             * @description Agent time, milliseconds.
+             */
+            time_ms: number;
+        };
+        /** @description One flight log: the first of its files, where there are several. */
+        RecordedLog: {
+            /** @description The aircraft's id, 16 hexadecimal digits; empty where the file does not state it. */
+            aircraft: string;
+            /**
+             * Format: int64
+             * @description UTC at its beginning, milliseconds since 1970, where its first file states it.
+             */
+            began_unix_ms?: number | null;
+            /** @description Its path below the directory of records, by which it is asked for. */
+            file: string;
+            /**
+             * Format: int64
+             * @description The length of all its files, bytes.
+             */
+            length_bytes: number;
+            /** @description The aircraft's name; empty where the file does not state it. */
+            name: string;
+            /**
+             * Format: int32
+             * @description How many files it has.
+             */
+            parts: number;
+            /** @description Why it cannot be read; empty where nothing is wrong with its beginning. */
+            problem: string;
+        };
+        /** @description What of one log is replayed: columns of equal length, one entry for each sample. */
+        RecordedTrack: {
+            /** @description The aircraft's id, 16 hexadecimal digits. */
+            aircraft: string;
+            /** @description Above mean sea level, millimetres. */
+            altitude_mm: (number | null)[];
+            /** @description Whether motors were armed. */
+            armed: boolean[];
+            /** @description Charge of the battery, per cent. */
+            battery_percent: (number | null)[];
+            /** @description Whether the agent could command. */
+            engaged: boolean[];
+            /** @description What it logged, and what happened to it, in order. */
+            events: components["schemas"]["RecordedEvent"][];
+            /**
+             * Format: int32
+             * @description Events that are left out, because there are more than the service gives.
+             */
+            events_left_out: number;
+            /**
+             * Format: int32
+             * @description Each so many samples of the log one is in the columns; 1 is all. A change of state is never left out.
+             */
+            every: number;
+            /** @description Its path below the directory of records. */
+            file: string;
+            /** @description Why it ends before its end, where it was cut or is corrupt; empty else. */
+            flaw: string;
+            /** @description Clockwise from north, degrees. */
+            heading_deg: number[];
+            /** @description Above home, centimetres. */
+            height_cm: number[];
+            /** @description 1e-7 degree; absent where the position was unknown. */
+            latitude_e7: (number | null)[];
+            /** @description 1e-7 degree. */
+            longitude_e7: (number | null)[];
+            /** @description Number of the autopilot's mode. */
+            mode_number: (number | null)[];
+            /** @description The aircraft's name. */
+            name: string;
+            /** @description The nearest other aircraft: a number in `peers`. */
+            nearest: (number | null)[];
+            /** @description How far that was, centimetres. */
+            nearest_cm: (number | null)[];
+            /** @description Ids of other aircraft, 16 hexadecimal digits. */
+            peers: string[];
+            /** @description Datagrams that it received. */
+            received: components["schemas"]["RecordedDatagrams"];
+            /** @description Over ground, centimetres per second. */
+            speed_cm_s: number[];
+            /** @description The protocol's state: a number in `states`. */
+            state: number[];
+            /** @description Names of states. */
+            states: string[];
+            /** @description Agent time of each sample, milliseconds. */
+            time_ms: number[];
+            /** @description The program's version. */
+            version: string;
+            /** @description The waypoint reached last. */
+            waypoint_reached: (number | null)[];
+            /**
+             * Format: double
+             * @description UTC at agent time zero, milliseconds since 1970; absent where the log does not state it. Logs that state it are on one
+             *     clock.
+             */
+            zero_unix_ms?: number | null;
+        };
+        /** @description The flight logs of the directory of records. */
+        Records: {
+            /**
+             * Format: int32
+             * @description Files that are not listed, because there are more than the service lists.
+             */
+            left_out: number;
+            /** @description By folder and file. */
+            logs: components["schemas"]["RecordedLog"][];
+        };
         /** @description A reason and how often it occurred. */
         Refusal: {
             /**
@@ -2793,6 +2967,96 @@ export interface operations {
             };
             /** @description The service is ending */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    records: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The logs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Records"];
+                };
+            };
+            /** @description The service has no directory of records */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It cannot be read */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    records_track: {
+        parameters: {
+            query: {
+                /** @description Its path, as it is listed. */
+                file: string;
+                /** @description How many samples the answer has at most, 100 to 20000; 20000 unless it is given. */
+                samples?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The track */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordedTrack"];
+                };
+            };
+            /** @description No path of a log, or no log */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such log, or no directory of records */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It cannot be read */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -344,6 +344,7 @@ async fn in_the_air(
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: Default::default(),
         console: Some(fleet.console()),
         protection: Default::default(),

@@ -161,6 +161,17 @@ pub(crate) enum Command {
         #[command(flatten)]
         service: Service,
     },
+    /// The recorded flights that the service replays on its page; what of one is replayed, as JSON.
+    Records {
+        /// A log, as it is listed.
+        #[arg(long, value_name = "FILE")]
+        track: Option<String>,
+        /// How many samples of it at most.
+        #[arg(long, value_name = "NUMBER", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(100..=20_000))]
+        samples: u32,
+        #[command(flatten)]
+        service: Service,
+    },
     /// Who did what through the service: the last 500 entries.
     Audit {
         /// Only entries after the one with this number.
@@ -211,6 +222,7 @@ impl Command {
             | Self::Links { service }
             | Self::LinkTest { service, .. }
             | Self::Formations { service, .. }
+            | Self::Records { service, .. }
             | Self::Audit { service, .. }
             | Self::Users { service }
             | Self::EndSessions { service, .. }
@@ -354,6 +366,15 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
             let formations: Value = remote.get(&path).await?;
             show::print(&format!("{formations}\n"))?;
         }
+        Command::Records { track: None, .. } => {
+            show::answer(json, &remote.get(paths::RECORDS).await?, show::records)?;
+        }
+        Command::Records { track: Some(file), samples, .. } => {
+            let file = show::escaped(file);
+            let track: Value =
+                remote.get(&format!("{}?file={file}&samples={samples}", paths::RECORDS_TRACK)).await?;
+            show::print(&format!("{track}\n"))?;
+        }
         Command::Audit { after, .. } => {
             let log = remote.get(&format!("{}?after={after}", paths::AUDIT)).await?;
             show::answer(json, &log, show::audit)?;
@@ -444,6 +465,8 @@ mod tests {
         ("post", paths::PLAN_PREVIEW, "mission preview"),
         ("post", paths::PLAN_FILE, "mission plan"),
         ("get", paths::FORMATIONS, "formations"),
+        ("get", paths::RECORDS, "records"),
+        ("get", paths::RECORDS_TRACK, "records"),
         ("get", paths::SESSION, "session"),
         ("post", paths::SESSION, "sign-in"),
         ("delete", paths::SESSION, "sign-out"),

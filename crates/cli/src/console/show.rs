@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 use wingbeat_api::{
     AuditLog, FleetAircraft, FleetCommand, FleetLinkTest, FleetLinks, FleetPicture, LinkState, PlanPreview,
-    Users, VehicleOutcome,
+    Records, Users, VehicleOutcome,
 };
 
 /// Prints a text; a closed pipe ends the program.
@@ -293,6 +293,42 @@ pub(crate) fn audit(log: &AuditLog) -> String {
     text
 }
 
+/// The recorded flights.
+pub(crate) fn records(records: &Records) -> String {
+    let row = |log: &wingbeat_api::RecordedLog| {
+        let began =
+            log.began_unix_ms.and_then(|ms| jiff::Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok());
+        vec![
+            plain(&log.file),
+            plain(&log.name),
+            began.map_or_else(|| "-".to_owned(), |at| format!("{at:.0}")),
+            format!("{:.1} MB", log.length_bytes as f64 / 1e6),
+            plain(&log.problem),
+        ]
+    };
+    let rows: Vec<_> = records.logs.iter().map(row).collect();
+    let mut text = table(&["FILE", "AIRCRAFT", "BEGAN", "LENGTH", ""], &rows);
+    if records.left_out > 0 {
+        // A String takes everything.
+        let _ = writeln!(text, "{} more are not listed", records.left_out);
+    }
+    text
+}
+
+/// The value of a query's key: what is neither a letter, a digit nor one of `-._~` as its bytes.
+pub(crate) fn escaped(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte))
+            }
+            _ => drop(write!(text, "%{byte:02X}")),
+        }
+    }
+    text
+}
+
 /// The users.
 pub(crate) fn users(users: &Users) -> String {
     let row = |user: &wingbeat_api::User| {
@@ -304,6 +340,11 @@ pub(crate) fn users(users: &Users) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_in_a_query_stands_for_itself() {
+        assert_eq!(escaped("a-1/uav 2&é.mcap"), "a-1%2Fuav%202%26%C3%A9.mcap");
+    }
 
     #[test]
     fn what_others_chose_does_not_control_the_terminal() {

@@ -26,6 +26,8 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_LINK_TEST_FILE
         | paths::FLEET_PARAMETERS
         | paths::FORMATIONS
+        | paths::RECORDS
+        | paths::RECORDS_TRACK
         | paths::MAP
         | paths::METRICS
             if reads =>
@@ -214,6 +216,8 @@ mod tests {
         ("POST", paths::PLAN_PREVIEW, Some(Observer)),
         ("POST", paths::PLAN_FILE, Some(Observer)),
         ("GET", paths::FORMATIONS, Some(Observer)),
+        ("GET", paths::RECORDS, Some(Observer)),
+        ("GET", paths::RECORDS_TRACK, Some(Observer)),
         ("GET", paths::SESSION, None),
         ("POST", paths::SESSION, None),
         ("DELETE", paths::SESSION, None),

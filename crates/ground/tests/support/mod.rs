@@ -304,6 +304,7 @@ pub(crate) async fn ground(fakes: &[Fake]) -> Handle {
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: Hosts::default(),
         console: None,
         protection: Default::default(),

@@ -1,0 +1,127 @@
+//! One MCAP file, read from its beginning as far as it goes; never more than a chunk of it is in memory.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use mcap::records::Record;
+use mcap::sans_io::{LinearReadEvent, LinearReader, LinearReaderOptions};
+
+/// What a file states of itself.
+pub(super) type About = BTreeMap<String, String>;
+
+/// The name of its metadata.
+const METADATA: &str = "wingbeat";
+/// No record of a log is longer, bytes: a length in a corrupt file takes no more memory.
+const RECORD_LEN_MAX: usize = 64 << 20;
+/// So much of a file is read for what it states of itself, bytes.
+const ABOUT_LEN_MAX: u64 = 1 << 20;
+
+/// Why nothing of a file is shown.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Problem {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("found {0}, expected a flight log of Wingbeat (docs/records.md)")]
+    NoLog(String),
+}
+
+/// What is handed over, in order.
+pub(super) enum Item<'a> {
+    About(About),
+    /// A message of the channel with this topic, and its time: nanoseconds.
+    Message(&'a str, u64, &'a [u8]),
+}
+
+/// Whether reading goes on.
+pub(super) type Go = std::ops::ControlFlow<()>;
+
+/// Reads at most so many bytes of a file; the answer is why it ends before its end.
+pub(super) fn read(
+    path: &Path,
+    length_max: u64,
+    mut each: impl FnMut(Item<'_>) -> Go,
+) -> Result<Option<String>, Problem> {
+    let mut file = File::open(path)?;
+    let options = LinearReaderOptions::default()
+        .with_skip_end_magic(true)
+        .with_prevalidate_chunk_crcs(true)
+        .with_record_length_limit(RECORD_LEN_MAX);
+    let mut reader = LinearReader::new_with_options(options);
+    let (mut topics, mut is_log, mut is_ended, mut seen) = (BTreeMap::new(), false, false, 0_u64);
+    let mut flaw = None;
+    while let Some(event) = reader.next_event() {
+        let (data, opcode) = match event {
+            Ok(LinearReadEvent::ReadRequest(need)) => {
+                if seen >= length_max {
+                    flaw = Some(format!("only its first {} MB are read", length_max >> 20));
+                    break;
+                }
+                let read = file.read(reader.insert(need))?;
+                reader.notify_read(read);
+                seen += read as u64;
+                if read == 0 && is_ended {
+                    break;
+                }
+                continue;
+            }
+            Ok(LinearReadEvent::Record { data, opcode }) => (data, opcode),
+            Err(error) => {
+                flaw = Some(error.to_string());
+                break;
+            }
+        };
+        let go = match mcap::parse_record(opcode, data) {
+            Ok(Record::Channel(channel)) => {
+                topics.insert(channel.id, channel.topic);
+                Go::Continue(())
+            }
+            Ok(Record::Metadata(metadata)) if metadata.name == METADATA => {
+                is_log = true;
+                each(Item::About(metadata.metadata))
+            }
+            Ok(Record::Message { header, data }) => match topics.get(&header.channel_id) {
+                Some(topic) => each(Item::Message(topic, header.log_time, &data)),
+                None => Go::Continue(()),
+            },
+            Ok(Record::DataEnd(_) | Record::Footer(_)) => {
+                is_ended = true;
+                Go::Continue(())
+            }
+            Ok(_) => Go::Continue(()),
+            Err(error) => {
+                flaw = Some(error.to_string());
+                break;
+            }
+        };
+        if go.is_break() {
+            return Ok(None);
+        }
+    }
+    if !is_log {
+        return Err(Problem::NoLog(flaw.unwrap_or_else(|| format!("{seen} bytes of another kind"))));
+    }
+    if !is_ended && flaw.is_none() {
+        flaw = Some("the file is not ended".to_owned());
+    }
+    Ok(flaw)
+}
+
+/// What a file states of itself.
+pub(super) fn about(path: &Path) -> Result<About, Problem> {
+    let mut found = None;
+    let flaw = read(path, ABOUT_LEN_MAX, |item| match item {
+        Item::About(about) => {
+            found = Some(about);
+            Go::Break(())
+        }
+        Item::Message(..) => Go::Continue(()),
+    })?;
+    found.ok_or_else(|| Problem::NoLog(flaw.unwrap_or_else(|| "a file that states nothing of itself".into())))
+}
+
+/// UTC at agent time zero, microseconds after 1970.
+pub(super) fn zero_unix_us(about: &About) -> Option<u64> {
+    about.get("utc_of_agent_time_zero_us")?.parse().ok()
+}
