@@ -1,7 +1,8 @@
 import { mount } from 'svelte';
-import App from './App.svelte';
 import './app.css';
 
 const target = document.getElementById('app');
 if (!target) throw new Error('index.html: no element #app');
-mount(App, { target });
+// A replay is a page of its own: nothing that commands an aircraft is loaded with it.
+const { default: Page } = location.pathname === '/replay' ? await import('./replay/ReplayPage.svelte') : await import('./App.svelte');
+mount(Page, { target });

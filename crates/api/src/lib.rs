@@ -52,7 +52,7 @@ pub use planning::{
     FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFormat,
     PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight,
 };
-pub use records::{RecordedDatagrams, RecordedEvent, RecordedLog, RecordedTrack, Records};
+pub use records::{RecordedDatagrams, RecordedEvent, RecordedLog, RecordedResults, RecordedTrack, Records};
 
 pub use wingbeat_wire::{Command, Phase, StateId, VehicleId};
 
@@ -161,4 +161,6 @@ pub mod paths {
     pub const RECORDS: &str = "/api/v1/records";
     /// Ground: what of one is replayed ([`RecordedTrack`](crate::RecordedTrack)).
     pub const RECORDS_TRACK: &str = "/api/v1/records/track";
+    /// Ground: the page of a campaign's results, for a browser. It comes from a file and not from the service: no script of it runs.
+    pub const RECORDS_PAGE: &str = "/api/v1/records/page";
 }

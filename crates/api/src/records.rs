@@ -8,6 +8,8 @@ use utoipa::ToSchema;
 pub struct Records {
     /// By folder and file.
     pub logs: Vec<RecordedLog>,
+    /// Pages of what the bench came to, by folder.
+    pub results: Vec<RecordedResults>,
     /// Files that are not listed, because there are more than the service lists.
     pub left_out: u32,
 }
@@ -29,6 +31,17 @@ pub struct RecordedLog {
     pub began_unix_ms: Option<u64>,
     /// Why it cannot be read; empty where nothing is wrong with its beginning.
     pub problem: String,
+}
+
+/// What a campaign of the bench came to (`wingbeat bench run --out`): one page that needs no other file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RecordedResults {
+    /// The path of its page below the directory of records, by which it is asked for.
+    pub page: String,
+    /// The page's title; empty where it has none.
+    pub title: String,
+    /// The length of the page, bytes.
+    pub length_bytes: u64,
 }
 
 /// What of one log is replayed: columns of equal length, one entry for each sample.

@@ -84,6 +84,7 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(plan_as_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(records))
         .routes(routes!(records_track))
+        .routes(routes!(records_page))
         .routes(routes!(plan_preview).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
 }
 
@@ -559,6 +560,35 @@ async fn plan_preview(
 async fn records(State(service): State<Service>) -> Result<Json<Records>, Refused> {
     let root = service.records()?;
     reading(&service, move || records::list(&root)).await?.map(Json)
+}
+
+/// One page of results.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct OfPage {
+    /// Its path, as it is listed.
+    file: String,
+}
+
+/// The page of a campaign's results, for a browser: of an origin of its own, without scripts.
+#[utoipa::path(get, path = paths::RECORDS_PAGE, tag = "records", params(OfPage), responses(
+    (status = 200, description = "The page", body = String, content_type = "text/html"),
+    (status = 400, description = "No path of a page", body = ApiError),
+    (status = 404, description = "No such page, or no directory of records", body = ApiError),
+    (status = 502, description = "It cannot be read", body = ApiError),
+))]
+async fn records_page(
+    State(service): State<Service>,
+    query: Result<Query<OfPage>, QueryRejection>,
+) -> Result<Response, Refused> {
+    let Query(OfPage { file }) = query.map_err(|rejection| Refused::bad_request(rejection.body_text()))?;
+    let root = service.records()?;
+    let page = reading(&service, move || records::page(&root, &file)).await??;
+    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CACHE_CONTROL, "no-store")];
+    let mut response = (headers, page).into_response();
+    response.extensions_mut().insert(wingbeat_server::Foreign);
+    Ok(response)
 }
 
 /// One log.

@@ -104,3 +104,56 @@ async fn what_is_no_record_is_refused() {
         assert!(error.contains(why) && error.contains("expected a directory"), "{error}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_results_is_served_as_a_page_of_others() {
+    let folder = folder();
+    let campaign = folder.path().join("campaign");
+    std::fs::create_dir_all(campaign.join("pages")).expect("a folder");
+    let page = "<!doctype html><html><head><title>Loss &amp; more</title></head><script>fetch('/api/v1/fleet')</script></html>";
+    for (name, text) in
+        [("results.json", "{}"), ("index.html", page), ("other.html", page), ("pages/index.html", page)]
+    {
+        std::fs::write(campaign.join(name), text).expect("a file");
+    }
+    let handle = start(Some(folder.path().to_path_buf())).await.expect("it starts");
+    let (_, body) = get(&handle, paths::RECORDS).await;
+    let listed: Records = serde_json::from_slice(&body).expect("a list");
+    let found: Vec<_> = listed.results.iter().map(|one| (one.page.as_str(), one.title.as_str())).collect();
+    assert_eq!(found, [("campaign/index.html", "Loss & more")]);
+
+    let url = format!("http://{}{}?file=campaign/index.html", handle.address(), paths::RECORDS_PAGE);
+    let client = wingbeat_ground::plain_client().expect("a client");
+    let answer = client.get(&url).send().await.expect("it answers");
+    let header = |name: &str| answer.headers()[name].to_str().expect("text").to_owned();
+    assert_eq!(header("content-type"), "text/html; charset=utf-8");
+    let policy = header("content-security-policy");
+    assert!(
+        policy.starts_with("sandbox; default-src 'none'; style-src 'unsafe-inline'")
+            && !policy.contains("script"),
+        "{policy}"
+    );
+    assert_eq!(header("x-content-type-options"), "nosniff");
+    assert_eq!(answer.text().await.expect("a body"), page);
+    // Everything else keeps the service's own policy.
+    let own = client
+        .get(format!("http://{}{}", handle.address(), paths::RECORDS))
+        .send()
+        .await
+        .expect("it answers");
+    let policy = own.headers()["content-security-policy"].to_str().expect("text");
+    assert!(policy.contains("script-src 'self'") && !policy.contains("sandbox"), "{policy}");
+
+    for (file, status) in [
+        ("campaign/other.html", 400),
+        ("campaign/pages/index.html", 400),
+        ("campaign/results.json", 400),
+        ("campaign/../campaign/index.html", 400),
+        ("flight-0001/uav-001.mcap", 400),
+        ("index.html", 400),
+        ("", 400),
+    ] {
+        let (found, body) = get(&handle, &format!("{}?file={file}", paths::RECORDS_PAGE)).await;
+        assert_eq!(found, status, "{file}: {}", String::from_utf8_lossy(&body));
+    }
+}

@@ -3,10 +3,12 @@
 
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
-use wingbeat_agent::guardian::{Answer, Before};
-use wingbeat_agent::{Input, LogEntry, Outputs, Owed, ParameterOrder, ProbeOrder, Reply, Severity};
 #[cfg(feature = "replay")]
-use wingbeat_agent::{ParameterName, ParameterValue};
+use wingbeat_agent::ParameterName;
+use wingbeat_agent::guardian::{Answer, Before};
+use wingbeat_agent::{
+    Input, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder, Reply, Severity,
+};
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
 

@@ -14,7 +14,7 @@ use tower::ServiceExt as _;
 
 use crate::refusal::Refusal;
 use crate::table::{Connection, LargeBody};
-use crate::{Large, Settings};
+use crate::{Foreign, Large, Settings};
 
 /// As much of a body that is too long is read before it is refused, bytes.
 const DRAINED_MAX: u64 = 32 * 1024 * 1024;
@@ -35,6 +35,12 @@ const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
 ];
+
+/// The policy of a page that others wrote ([`Foreign`]): its own styles and drawings, and nothing else.
+const FOREIGN: HeaderValue = HeaderValue::from_static(
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'",
+);
 
 /// Answers one request of a connection.
 pub(crate) async fn answer(
@@ -68,6 +74,9 @@ pub(crate) async fn answer(
     connection.waits();
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, value);
+    }
+    if response.extensions().get::<Foreign>().is_some() {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, FOREIGN);
     }
     response
 }

@@ -80,6 +80,11 @@ pub const DESCRIPTORS_RESERVED: usize = 64;
 /// process opens an operator finds room.
 const CONNECTIONS_LEAST: usize = 4;
 
+/// In an answer's extensions: its body is a page that others wrote, from a file. A browser gives it an origin of its own, runs none of
+/// its scripts and loads nothing for it, so that it reaches neither the service nor a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign;
+
 /// Routes whose bodies may be longer than others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Large {

@@ -333,6 +333,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/records/page": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The page of a campaign's results, for a browser: of an origin of its own, without scripts. */
+        get: operations["records_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/records/track": {
         parameters: {
             query?: never;
@@ -1788,6 +1805,18 @@ export interface components {
             /** @description Why it cannot be read; empty where nothing is wrong with its beginning. */
             problem: string;
         };
+        /** @description What a campaign of the bench came to (`wingbeat bench run --out`): one page that needs no other file. */
+        RecordedResults: {
+            /**
+             * Format: int64
+             * @description The length of the page, bytes.
+             */
+            length_bytes: number;
+            /** @description The path of its page below the directory of records, by which it is asked for. */
+            page: string;
+            /** @description The page's title; empty where it has none. */
+            title: string;
+        };
         /** @description What of one log is replayed: columns of equal length, one entry for each sample. */
         RecordedTrack: {
             /** @description The aircraft's id, 16 hexadecimal digits. */
@@ -1864,6 +1893,8 @@ export interface components {
             left_out: number;
             /** @description By folder and file. */
             logs: components["schemas"]["RecordedLog"][];
+            /** @description Pages of what the bench came to, by folder. */
+            results: components["schemas"]["RecordedResults"][];
         };
         /** @description A reason and how often it occurred. */
         Refusal: {
@@ -2995,6 +3026,56 @@ export interface operations {
                 };
             };
             /** @description The service has no directory of records */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It cannot be read */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    records_page: {
+        parameters: {
+            query: {
+                /** @description Its path, as it is listed. */
+                file: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The page */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description No path of a page */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such page, or no directory of records */
             404: {
                 headers: {
                     [name: string]: unknown;

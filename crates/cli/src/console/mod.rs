@@ -467,6 +467,7 @@ mod tests {
         ("get", paths::FORMATIONS, "formations"),
         ("get", paths::RECORDS, "records"),
         ("get", paths::RECORDS_TRACK, "records"),
+        ("get", paths::RECORDS_PAGE, "records"),
         ("get", paths::SESSION, "session"),
         ("post", paths::SESSION, "sign-in"),
         ("delete", paths::SESSION, "sign-out"),

@@ -308,6 +308,10 @@ pub(crate) fn records(records: &Records) -> String {
     };
     let rows: Vec<_> = records.logs.iter().map(row).collect();
     let mut text = table(&["FILE", "AIRCRAFT", "BEGAN", "LENGTH", ""], &rows);
+    for results in &records.results {
+        // A String takes everything.
+        let _ = writeln!(text, "{}: {}", plain(&results.page), plain(&results.title));
+    }
     if records.left_out > 0 {
         // A String takes everything.
         let _ = writeln!(text, "{} more are not listed", records.left_out);

@@ -28,6 +28,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FORMATIONS
         | paths::RECORDS
         | paths::RECORDS_TRACK
+        | paths::RECORDS_PAGE
         | paths::MAP
         | paths::METRICS
             if reads =>
@@ -218,6 +219,7 @@ mod tests {
         ("GET", paths::FORMATIONS, Some(Observer)),
         ("GET", paths::RECORDS, Some(Observer)),
         ("GET", paths::RECORDS_TRACK, Some(Observer)),
+        ("GET", paths::RECORDS_PAGE, Some(Observer)),
         ("GET", paths::SESSION, None),
         ("POST", paths::SESSION, None),
         ("DELETE", paths::SESSION, None),

@@ -5,9 +5,11 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`file`] | one MCAP file, record by record, as far as it goes |
+//! | [`results`] | the page of what a campaign of the bench came to |
 //! | [`track`] | the samples, datagrams and events of a log, thinned to a bound |
 
 mod file;
+mod results;
 mod track;
 
 use std::collections::BTreeMap;
@@ -40,7 +42,7 @@ type Part = (u32, PathBuf, u64);
 /// The logs below a directory.
 pub(crate) fn list(root: &Path) -> Result<Records, Refused> {
     let mut found: BTreeMap<(PathBuf, String), Vec<Part>> = BTreeMap::new();
-    let (mut visited, mut left_out) = (0, 0_u32);
+    let (mut visited, mut left_out, mut results) = (0, 0_u32, Vec::new());
     let mut folders = vec![(root.to_path_buf(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
@@ -69,6 +71,11 @@ pub(crate) fn list(root: &Path) -> Result<Records, Refused> {
                     None => (entry.file_name().to_string_lossy().into_owned(), 0),
                 };
                 found.entry((folder.clone(), flight)).or_default().push((part, path, length_bytes));
+            } else if kind.is_file() && entry.file_name() == results::FIGURES {
+                match results::about(root, &folder) {
+                    Some(_) if results.len() == LOGS_MAX => left_out += 1,
+                    about => results.extend(about),
+                }
             }
         }
     }
@@ -97,7 +104,8 @@ pub(crate) fn list(root: &Path) -> Result<Records, Refused> {
         });
     }
     logs.sort_by(|a, b| a.file.cmp(&b.file));
-    Ok(Records { logs, left_out })
+    results.sort_by(|a, b| a.page.cmp(&b.page));
+    Ok(Records { logs, results, left_out })
 }
 
 /// What of one log is replayed, with as many samples at most.
@@ -107,30 +115,37 @@ pub(crate) fn read(root: &Path, name: &str, samples: u32) -> Result<RecordedTrac
             "samples: found {samples}, expected {SAMPLES_LEAST} to {SAMPLES_MAX}"
         )));
     }
-    let path = below(root, name)?;
+    let is_log = |path: &Path| path.extension().is_some_and(|ending| ending == ENDING);
+    let path = below(root, name, "the path of a log (.mcap)", is_log)?;
     track::read(&path, name, samples).map_err(|problem| match problem {
         Problem::Io(error) => Refused::unavailable(format!("{name}: {error}")),
         Problem::NoLog(_) => Refused::bad_request(format!("{name}: {problem}")),
     })
 }
 
+/// The page of a campaign's results.
+pub(crate) fn page(root: &Path, name: &str) -> Result<Vec<u8>, Refused> {
+    let path = below(root, name, "the path of a page of results (index.html)", results::is_page)?;
+    results::read(&path).map_err(|error| Refused::unavailable(format!("{name}: {error}")))
+}
+
 /// The file of this name below a directory, which is canonical itself: none outside it, and none that a link leads to.
-fn below(root: &Path, name: &str) -> Result<PathBuf, Refused> {
+fn below(root: &Path, name: &str, what: &str, is_wanted: impl Fn(&Path) -> bool) -> Result<PathBuf, Refused> {
     let relative = Path::new(name);
     let is_plain = !name.is_empty()
         && !name.contains(['\\', '\0'])
         && relative.components().all(|part| matches!(part, Component::Normal(_)));
-    if !is_plain || relative.extension().is_none_or(|ending| ending != ENDING) {
+    let path = root.join(relative);
+    if !is_plain || !is_wanted(&path) {
         return Err(Refused::bad_request(format!(
-            "file: found {:?}, expected the path of a log (.{ENDING}) below the directory of records",
+            "file: found {:?}, expected {what} below the directory of records",
             name.chars().take(TEXT_MAX).collect::<String>()
         )));
     }
-    let path = root.join(relative);
     match path.canonicalize() {
         Ok(canonical) if canonical == path && path.is_file() => Ok(path),
         Ok(_) => Err(Refused::bad_request(format!(
-            "file: found {name:?}, which is a link or no file, expected a log below the directory of records"
+            "file: found {name:?}, which is a link or no file, expected {what} below the directory of records"
         ))),
         Err(_) => Err(Refused::not_found(format!("file: found no {name:?} among the records"))),
     }
@@ -167,6 +182,9 @@ mod tests {
         for path in ["outside.mcap", "records/one/inside.mcap", "records/text.txt"] {
             fs::write(root.parent().unwrap().join(path), "").unwrap();
         }
+        let below = |root: &Path, name: &str| {
+            below(root, name, "a log", |path| path.extension().is_some_and(|ending| ending == ENDING))
+        };
         assert_eq!(below(&root, "one/inside.mcap").unwrap(), root.join("one/inside.mcap"));
         for bad in [
             "",
