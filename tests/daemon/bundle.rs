@@ -7,12 +7,17 @@ mod client;
 #[path = "common/rig.rs"]
 mod rig;
 
-use std::path::Path;
+use std::{path::Path, time::Instant};
 
-use rig::{Rig, aircraft};
-use wingbeat_api::BundledClock;
+use client::ask;
+use rig::{PATIENCE, Rig, aircraft, home};
+use tokio::{net::TcpListener, time::sleep};
+use wingbeat_api::{AutopilotLogWork, AutopilotLogs, BundledClock, paths};
 use wingbeat_ground::bundle::{Source, Wanted, collect};
+use wingbeat_hub::serve;
+use wingbeat_onboard::Clock as KernelClock;
 use wingbeat_record::{clock::Clock, reader::Log};
+use wingbeat_sim::flight_controller::{Config, FlightController};
 
 fn read_clock(path: &Path) -> Result<(BundledClock, Option<String>), String> {
     let (clock, flaw) = Clock::of_file(path).map_err(|error| error.to_string())?;
@@ -32,6 +37,7 @@ async fn the_log_of_a_running_daemon_is_collected_with_its_clock_and_one_that_is
         experiment: "one".into(),
         hours: 1,
         resume: false,
+        autopilot_logs: 0,
         read_clock: Some(read_clock),
     };
     let there = Source { address: rig.api.to_string(), ..Source::default() };
@@ -47,4 +53,65 @@ async fn the_log_of_a_running_daemon_is_collected_with_its_clock_and_one_that_is
     assert!(log.blocks.len() > 4 && log.flaw.is_some() && file.flaw.is_some(), "{:?}", log.flaw);
     let ahead = file.clock.as_ref().and_then(|clock| clock.ahead_of_gnss_ms);
     assert!(ahead.is_some(), "{file:?}");
+}
+
+/// What the daemon answers of them once nothing is under way.
+async fn fetched(rig: &Rig) -> AutopilotLogs {
+    let begun = Instant::now();
+    loop {
+        let (code, body) = ask(rig.api, "GET", paths::AUTOPILOT_LOGS, "").await;
+        assert_eq!(code, 200, "{body}");
+        let now: AutopilotLogs = serde_json::from_str(&body).unwrap();
+        if now.work == AutopilotLogWork::None {
+            return now;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{now:?}");
+        sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_flight_controllers_own_logs_are_fetched_whole_continued_and_not_in_a_flight() {
+    let logs: Vec<(u32, Vec<u8>)> = [7_000, 0, 250_000]
+        .map(|len: u32| (len, (0..len).map(|i| (i * 31 + i / 255) as u8).collect()))
+        .into_iter()
+        .enumerate()
+        .map(|(i, (_, log))| (if i == 0 { 0 } else { 1_764_000_000 + i as u32 }, log))
+        .collect();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let clock = KernelClock::real_time();
+    let config = Config { logs: logs.clone(), ..Config::new(1, home()) };
+    let fc = FlightController::new(config, 7, clock.now());
+    tokio::spawn(serve::flight_controller(listener, fc, clock, |_| {}));
+    let rig = Rig::new(address, false).await;
+    rig.until("a position", |s| s.navigation.is_some()).await;
+    let directory = rig.folder.path().join("log");
+    let begin = || ask(rig.api, "POST", paths::AUTOPILOT_LOGS, r#"{"newest":16}"#);
+    let (code, body) = ask(rig.api, "POST", paths::AUTOPILOT_LOGS, r#"{"newest":17}"#).await;
+    assert!(code == 400 && body.contains("newest: found 17, expected 1 to 16"), "{body}");
+
+    // A part of an earlier daemon's, whose last bytes never reached the card.
+    let name = "autopilot-00003-1764000002.bin";
+    let mut part = logs[2].1[..150_000].to_vec();
+    part[149_000..].fill(0);
+    std::fs::write(directory.join(name).with_extension("part"), part).unwrap();
+    assert_eq!(begin().await.0, 202);
+    let done = fetched(&rig).await;
+    assert_eq!((done.problem.as_deref(), done.held.len()), (None, 2), "{done:?}");
+    assert_eq!(std::fs::read(directory.join(name)).unwrap(), logs[2].1);
+    assert_eq!(std::fs::read(directory.join("autopilot-00001-7000.bin")).unwrap(), logs[0].1);
+    // What is there whole is not fetched again.
+    let begun = Instant::now();
+    assert_eq!(begin().await.0, 202);
+    assert_eq!(fetched(&rig).await.held.len(), 2);
+    assert!(begun.elapsed() < PATIENCE / 4);
+    // The agent never had them: its flight log does not hold them again.
+    let written = rig.status().await.log;
+    assert!(written.problem.is_none() && written.lost == 0, "{written:?}");
+
+    // None begins where a flight has.
+    rig.set_up(home()).await;
+    let (code, body) = begin().await;
+    assert!(code == 409 && body.contains("found state "), "{body}");
 }

@@ -39,7 +39,9 @@ pub use links::{
     FleetLinkTest, FleetLinks, Link, LinkTestFlight, LinkTestReport, LinkTestRequest, LinkTestRole,
     LinkTestRow, LinkTestRows, LinkTestSecond, Links, MissingLinks,
 };
-pub use logs::{LOG_PIECE_MAX, LogFile, LogFiles, LogHash, LogKind};
+pub use logs::{
+    AutopilotLogRequest, AutopilotLogWork, AutopilotLogs, LOG_PIECE_MAX, LogFile, LogFiles, LogHash, LogKind,
+};
 pub use measurements::Measurements;
 pub use mission::{MissionEnd, MissionItem, MissionUpload};
 pub use parameters::{
@@ -106,6 +108,9 @@ pub mod paths {
     pub const LOG_FILE: &str = "/api/v1/logs/file";
     /// Aircraft: the hash of a piece of one ([`LogHash`](crate::LogHash)).
     pub const LOG_HASH: &str = "/api/v1/logs/hash";
+    /// Aircraft: fetching the flight controller's own logs (POST [`AutopilotLogRequest`](crate::AutopilotLogRequest), GET
+    /// [`AutopilotLogs`](crate::AutopilotLogs)).
+    pub const AUTOPILOT_LOGS: &str = "/api/v1/logs/autopilot";
     /// Ground: how far the aircraft have come with their parameters (GET [`FleetParameters`](crate::FleetParameters)), setting
     /// them (PUT [`FleetParameterWrite`](crate::FleetParameterWrite)), reading them all (POST
     /// [`FleetParameterRead`](crate::FleetParameterRead)).

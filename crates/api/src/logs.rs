@@ -9,7 +9,8 @@ use utoipa::ToSchema;
 pub enum LogKind {
     /// A flight log of the daemon, or a part of it: `NNNNNN-PP.mcap`.
     Flight,
-    /// A DataFlash log of the flight controller, which the daemon has fetched: `autopilot-NNNNN.bin`.
+    /// A DataFlash log of the flight controller, which the daemon has fetched: `autopilot-NNNNN-UTC.bin`, its number in the flight
+    /// controller's list, and when it was begun, seconds after 1970 (its length where that is not known).
     Autopilot,
 }
 
@@ -32,6 +33,47 @@ pub struct LogFiles {
     /// The files.
     pub files: Vec<LogFile>,
     /// Why there may be others: nothing is logged, or the directory cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// POST body: which of the flight controller's own logs are to be fetched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AutopilotLogRequest {
+    /// The newest, so many. What is there whole is not fetched again.
+    #[schema(minimum = 1, maximum = 16)]
+    pub newest: u16,
+}
+
+/// What a daemon does about the flight controller's own logs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AutopilotLogWork {
+    /// Nothing.
+    #[default]
+    None,
+    /// It asks which there are.
+    Listing,
+    /// It fetches one after another.
+    Fetching,
+}
+
+/// How far fetching the flight controller's own logs has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AutopilotLogs {
+    /// What it does.
+    pub work: AutopilotLogWork,
+    /// The file of the log that is being fetched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// How much of it is there, bytes.
+    pub received_bytes: u32,
+    /// Its length.
+    pub bytes: u32,
+    /// Those of the last request that are there whole: names in the list of files.
+    pub held: Vec<String>,
+    /// Why the last request ended before its end. What is there is continued by the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

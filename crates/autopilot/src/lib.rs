@@ -5,7 +5,7 @@
 //! [`heartbeat`] is ours, and the jobs ([`mode`], [`arming`], [`takeoff`], [`target`], [`mission`],
 //! [`parameter`], [`command`], [`signing`]) each have one effect: they send, wait, repeat, and are done
 //! when telemetry shows it. [`guided`] and [`rc`] are streams: nothing answers them.
-//! [`gnss_time`] estimates UTC from the autopilot's clock, [`remote_id`] informs its transmitter. [`gateway`] judges what other ground stations send to the same autopilot.
+//! [`data_flash`] fetches its logs, [`gnss_time`] estimates UTC from the autopilot's clock, [`remote_id`] informs its transmitter. [`gateway`] judges what other ground stations send to the same autopilot.
 //!
 //! This crate owns the `mavlink` dependency. Others take messages from [`dialect`] and frames from
 //! [`codec`], so that the library's version is a matter of one crate.
@@ -17,6 +17,7 @@ pub mod arming;
 pub mod codec;
 pub mod command;
 pub mod copter;
+pub mod data_flash;
 pub mod gateway;
 pub mod gnss_time;
 pub mod guided;

@@ -21,9 +21,9 @@ use reqwest::{Client, StatusCode, header};
 use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 use tokio::task::spawn_blocking;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use wingbeat_api::{
-    BUNDLE_FORMAT, Bundle, BundledAircraft, BundledClock, BundledFile, LOG_PIECE_MAX, LogFile, LogFiles,
+    AutopilotLogRequest, AutopilotLogWork, AutopilotLogs, BUNDLE_FORMAT, Bundle, BundledAircraft, BundledClock, BundledFile, LOG_PIECE_MAX, LogFile, LogFiles,
     LogHash, LogKind, Missing, paths,
 };
 use wingbeat_keys::ConsoleKeys;
@@ -41,6 +41,8 @@ const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_secs(1);
 /// An aircraft hashes a piece, after those that others wait for.
 const HASH_LIMIT: Duration = Duration::from_secs(30);
+/// The flight controller's logs, which an aircraft fetches: without a byte more for so long they are left.
+const FETCH_STALL: Duration = Duration::from_secs(60);
 /// Files of one aircraft, and the length of one: what it states beyond is refused.
 const FILES_MAX: usize = 4096;
 const FILE_LEN_MAX: u64 = 8 << 30;
@@ -59,6 +61,8 @@ pub struct Wanted {
     pub hours: u32,
     /// Continue the experiment's newest bundle.
     pub resume: bool,
+    /// The flight controllers' own logs, so many of each, the newest; 0 for none.
+    pub autopilot_logs: u16,
     /// Reads the clocks of a flight log, and why it ends before its end; nothing is known of them without.
     pub read_clock: Option<ReadClock>,
 }
@@ -371,6 +375,11 @@ impl Worker<'_> {
         let client = client::only(self.keys, &identity.id).map_err(|why| format!("no HTTP client: {why}"))?;
         (one.id, one.name) = (Some(identity.id), identity.name);
         (one.version, one.protocol) = (identity.version, identity.protocol);
+        if self.wanted.autopilot_logs > 0
+            && let Err(why) = self.fetch_autopilot_logs(&client).await
+        {
+            self.lacks(one, "flight controller's logs", why);
+        }
         let list: LogFiles = client::get(&client, address, paths::LOGS).await?;
         let found = list.files.len();
         let most = u64::from(self.wanted.hours) * 3600;
@@ -408,6 +417,41 @@ impl Worker<'_> {
             );
         }
         Ok((client, files))
+    }
+
+    /// Has the aircraft fetch its flight controller's logs, and waits for it.
+    async fn fetch_autopilot_logs(&self, client: &Client) -> Result<(), String> {
+        let (address, path) = (&self.source.address, paths::AUTOPILOT_LOGS);
+        let request = AutopilotLogRequest { newest: self.wanted.autopilot_logs };
+        let (status, body) =
+            client::ask(client, client::Method::POST, address, path, Some(&request), None).await?;
+        if !status.is_success() {
+            return Err(client::refusal(status, &body));
+        }
+        let (mut before, mut grew_at) = (AutopilotLogs::default(), Instant::now());
+        loop {
+            sleep(PAUSE).await;
+            match client::get::<AutopilotLogs>(client, address, path).await {
+                Ok(now) if now.work == AutopilotLogWork::None => return now.problem.map_or(Ok(()), Err),
+                Ok(now) => {
+                    if let Some(name) = &now.log {
+                        let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_MAX).collect();
+                        let (held, of) = (now.received_bytes.into(), now.bytes.into());
+                        (self.watch)(Step::Receives(self.source, &name, held, of));
+                    }
+                    if now != before {
+                        (before, grew_at) = (now, Instant::now());
+                    }
+                }
+                // It is asked again until it is too long ago.
+                Err(_) if grew_at.elapsed() < FETCH_STALL => {}
+                Err(why) => return Err(why),
+            }
+            if grew_at.elapsed() >= FETCH_STALL {
+                let seconds = FETCH_STALL.as_secs();
+                return Err(format!("found nothing more for {seconds} s, expected the flight controller's logs"));
+            }
+        }
     }
 
     /// Fetches a file, and enters it.

@@ -27,6 +27,9 @@ struct Api {
     /// Ranges that were asked for.
     ranges: Vec<String>,
     is_armed: bool,
+    /// Why the flight controller's logs do not come, and how often it was asked for them.
+    no_autopilot_logs: Option<String>,
+    asked_autopilot: u32,
 }
 
 type Shared = Arc<Mutex<Api>>;
@@ -97,7 +100,19 @@ async fn serve(id: u64, files: &[(&str, &[u8])]) -> (Shared, Source) {
         let id = api.lock().expect("not poisoned").id.clone();
         Json(json!({ "id": id, "name": "one", "version": "9", "api_version": 1, "protocol": "muscop" }))
     };
+    let fetch = |State(api): State<Shared>, body: String| async move {
+        assert_eq!(body, r#"{"newest":2}"#);
+        let work = AutopilotLogWork::Listing;
+        api.lock().expect("not poisoned").asked_autopilot += 1;
+        (StatusCode::ACCEPTED, Json(AutopilotLogs { work, ..AutopilotLogs::default() }))
+    };
+    let fetched = |State(api): State<Shared>| async move {
+        let mut api = api.lock().expect("not poisoned");
+        api.files.insert("autopilot-00001-7.bin".into(), b"fetched".to_vec());
+        Json(AutopilotLogs { problem: api.no_autopilot_logs.clone(), ..AutopilotLogs::default() })
+    };
     let router = axum::Router::new()
+        .route(paths::AUTOPILOT_LOGS, get(fetched).post(fetch))
         .route(paths::IDENTITY, get(identity))
         .route(paths::LOGS, get(list))
         .route(paths::LOG_FILE, get(file))
@@ -115,7 +130,7 @@ fn wanted(out: &TempDir) -> Wanted {
         let clock = BundledClock { ahead_of_gnss_ms: Some(7.0), ..BundledClock::default() };
         fs::read(path).map(|_| (clock, None)).map_err(|error| error.to_string())
     };
-    Wanted { out: out.path().into(), experiment, hours: 24, resume: false, read_clock: Some(read) }
+    Wanted { out: out.path().into(), experiment, hours: 24, resume: false, autopilot_logs: 0, read_clock: Some(read) }
 }
 
 async fn collected(wanted: &Wanted, sources: &[Source]) -> (PathBuf, Bundle) {
@@ -176,6 +191,25 @@ async fn what_breaks_off_goes_on_and_an_aircraft_that_is_missing_is_named() {
     assert!(bundle.complete);
     assert_eq!(one.lock().expect("not poisoned").ranges, ["bytes=400000-400004"]);
     assert_eq!(fs::metadata(folder.join("aircraft-1/000002-01.mcap")).expect("a file").len(), 400_005);
+}
+
+#[tokio::test]
+async fn the_flight_controllers_logs_belong_to_it_where_they_are_wanted() {
+    let out = TempDir::new().expect("a folder");
+    let (api, source) = serve(0xa1, &[("000002-01.mcap", b"log")]).await;
+    let (_, bundle) = collected(&wanted(&out), std::slice::from_ref(&source)).await;
+    assert_eq!((bundle.aircraft[0].files.len(), api.lock().expect("not poisoned").asked_autopilot), (1, 0));
+    let with = Wanted { autopilot_logs: 2, ..wanted(&out) };
+    let (folder, bundle) = collected(&with, std::slice::from_ref(&source)).await;
+    assert!(bundle.complete, "{bundle:?}");
+    let kinds: Vec<LogKind> = bundle.aircraft[0].files.iter().map(|file| file.kind).collect();
+    assert_eq!(kinds, [LogKind::Flight, LogKind::Autopilot]);
+    assert_eq!(fs::read(folder.join("aircraft-1/autopilot-00001-7.bin")).expect("a file"), b"fetched");
+    // Where they do not come the others do.
+    api.lock().expect("not poisoned").no_autopilot_logs = Some("found no answer".into());
+    let (_, bundle) = collected(&with, &[source]).await;
+    let one = &bundle.aircraft[0];
+    assert_eq!((one.files.len(), one.missing[0].why.as_str()), (2, "found no answer"));
 }
 
 #[tokio::test]

@@ -38,6 +38,7 @@ use wingbeat_server::Refusals;
 use wingbeat_wire::{Datagram, Draft, Message, Order, Phase, Refused, VehicleId};
 
 use crate::{
+    autopilot_logs::{self, Fetcher},
     chrony::{Chrony, Sample},
     gateway::{Gateway, GatewayEvent, Step},
     guard,
@@ -195,6 +196,7 @@ pub(crate) struct Driver<R> {
     latch: Latch,
     owing: Owing,
     withheld: Option<Withheld>,
+    fetcher: Fetcher,
     recording: Recording,
     /// What is wrong with the flight log, as it was logged last.
     recording_problem: Option<String>,
@@ -321,6 +323,7 @@ impl<R: Radio> Driver<R> {
             latch: Latch::default(),
             owing: Owing::default(),
             withheld: None,
+            fetcher: Fetcher::new(None, 0, None),
             recording: Recording::Off(None),
             recording_problem: None,
             lease: Lease::default(),
@@ -380,7 +383,8 @@ impl<R: Radio> Driver<R> {
             let links_at = self.clock.kernel(self.links.due());
             let recording_at = self.recording.due().map_or(publish_at, |due| self.clock.kernel(due));
             let lease_at = self.lease.ends_at().unwrap_or(publish_at);
-            let other_at = publish_at.min(links_at).min(gateway_at).min(recording_at).min(lease_at);
+            let fetcher_at = self.clock.kernel(self.fetcher.due(self.clock.now()));
+            let other_at = publish_at.min(fetcher_at).min(links_at).min(gateway_at).min(recording_at).min(lease_at);
             let woken = tokio::select! {
                 event = received(&mut self.link) => Woken::Link(event),
                 () = guard::ready(self.port.guard.as_ref()) => Woken::Guard,
@@ -438,6 +442,7 @@ impl<R: Radio> Driver<R> {
                 }
                 Woken::Request(Some(Request::Links(ask))) => self.links(ask),
                 Woken::Request(Some(Request::Parameters(ask))) => self.parameters(ask),
+                Woken::Request(Some(Request::AutopilotLogs(ask))) => self.autopilot_logs(ask),
                 Woken::Request(Some(Request::Keys { pending, reply })) => {
                     // A console that disconnected asks again.
                     let _ = reply.send(self.take_keys(*pending));
@@ -452,6 +457,7 @@ impl<R: Radio> Driver<R> {
             self.turn_links();
             self.turn_clock();
             self.turn_parameters();
+            self.turn_autopilot_logs();
             if KernelInstant::now() >= self.publish_at() {
                 self.publish();
             }
@@ -507,6 +513,11 @@ impl<R: Radio> Driver<R> {
     /// Keeps over a restart what is owed to the pilot.
     pub(crate) fn owing(self, owing: Owing) -> Self {
         Self { owing, ..self }
+    }
+
+    /// Fetches the flight controller's own logs.
+    pub(crate) fn fetching(self, fetcher: Fetcher) -> Self {
+        Self { fetcher, ..self }
     }
 
     /// Logs the flight.
@@ -681,6 +692,59 @@ impl<R: Radio> Driver<R> {
             }
             links::Ask::Report(reply) => drop(reply.send(self.links.test_report(now))),
             links::Ask::Rows { from, reply } => drop(reply.send(self.links.rows(from))),
+        }
+    }
+
+    /// Why the flight controller's logs cannot be fetched now, where they cannot.
+    fn keeps_from_logs(&self) -> Option<String> {
+        let view = self.agent.view();
+        if self.agent.is_armed() {
+            return Some("found motors armed, expected an aircraft on the ground".into());
+        }
+        let is_on_ground = matches!(view.phase, Phase::Start | Phase::Finished | Phase::Aborted);
+        (!is_on_ground).then(|| format!("found state {}, expected an aircraft before or after a flight", view.state))
+    }
+
+    /// What the API asks of the flight controller's logs. A console that disconnected does not read the answer.
+    fn autopilot_logs(&mut self, ask: autopilot_logs::Ask) {
+        match ask {
+            autopilot_logs::Ask::Progress(reply) => drop(reply.send(self.fetcher.progress())),
+            autopilot_logs::Ask::Begin { newest, reply } => {
+                let begun = match self.keeps_from_logs() {
+                    Some(why) => {
+                        let message = format!("flight controller's logs: {why}");
+                        Err(ApiError { code: "conflict".into(), message })
+                    }
+                    None => self.fetcher.begin(self.clock.now(), newest),
+                };
+                drop(reply.send(begun));
+            }
+        }
+    }
+
+    /// Continues to fetch the flight controller's logs: not into a flight.
+    fn turn_autopilot_logs(&mut self) {
+        let now = self.clock.now();
+        if self.fetcher.is_active()
+            && let Some(why) = self.keeps_from_logs()
+            && let Some(line) = self.fetcher.stop(now, &why)
+        {
+            self.log(Severity::Warning, line);
+        }
+        if now < self.fetcher.due(now) {
+            return;
+        }
+        if let Some(line) = self.fetcher.turn(now) {
+            self.log(Severity::Warning, line);
+        }
+        let room = |link: &&Link| link.room() > OWN_WRITES;
+        let Some(link) = self.link.as_ref().filter(room).filter(|_| self.link_open) else { return };
+        if let Some(system_id) = self.agent.system_id() {
+            let bytes = self.fetcher.poll(now, system_id, crate::unix_us());
+            // What a link does not take is requested again.
+            if !bytes.is_empty() && link.send(bytes).is_err() {
+                self.daemon.unwritten += 1;
+            }
         }
     }
 
@@ -954,6 +1018,7 @@ impl<R: Radio> Driver<R> {
                 if let Some(gateway) = &mut self.gateway {
                     gateway.autopilot(self.clock.now(), &bytes);
                 }
+                let bytes = self.fetcher.filter(self.clock.now(), bytes);
                 for piece in bytes.chunks(PIECE_MAX) {
                     self.feed(Input::Autopilot(piece));
                 }

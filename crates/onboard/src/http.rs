@@ -44,6 +44,7 @@ use wingbeat_server::{Barred, Connection, Peer, Refusals};
 use wingbeat_wire::{DATAGRAM_LEN_MAX, Role, VehicleId};
 
 use crate::{
+    autopilot_logs,
     lease::TTL_MS,
     links,
     logs::{self, Logs},
@@ -94,6 +95,8 @@ pub(crate) enum Request {
     Links(links::Ask),
     /// The flight controller's parameters.
     Parameters(parameters::Ask),
+    /// The flight controller's own logs.
+    AutopilotLogs(autopilot_logs::Ask),
 }
 
 /// Why an order is not taken.
@@ -141,7 +144,8 @@ impl Request {
             | Self::Keys { .. }
             | Self::Lease { .. }
             | Self::Links(_)
-            | Self::Parameters(_) => false,
+            | Self::Parameters(_)
+            | Self::AutopilotLogs(_) => false,
         }
     }
 }
@@ -169,7 +173,7 @@ pub(crate) struct Front {
 
 impl Front {
     /// Asks the driver and waits for its answer.
-    async fn ask<T>(
+    pub(crate) async fn ask<T>(
         &self,
         caller: Caller,
         request: impl FnOnce(oneshot::Sender<T>) -> Request,
@@ -196,7 +200,7 @@ impl Front {
 
 /// Who asks, where there are keys.
 #[derive(Clone, Copy)]
-struct Caller(Option<VehicleId>);
+pub(crate) struct Caller(Option<VehicleId>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Infallible;
@@ -227,7 +231,7 @@ impl IntoResponse for Refusal {
 }
 
 /// A JSON body, or the reason why it is none.
-struct Body<T>(T);
+pub(crate) struct Body<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Refusal;
@@ -707,6 +711,7 @@ fn open_router() -> OpenApiRouter<Front> {
         .routes(routes!(logs::get_logs))
         .routes(routes!(logs::get_log_file))
         .routes(routes!(logs::get_log_hash))
+        .routes(routes!(logs::get_autopilot_logs, logs::post_autopilot_logs))
 }
 
 /// The API's description.

@@ -466,6 +466,7 @@ fn the_document_has_every_path_and_every_type() {
         paths::LOGS,
         paths::LOG_FILE,
         paths::LOG_HASH,
+        paths::AUTOPILOT_LOGS,
     ];
     expected.sort_unstable();
     assert_eq!(paths_found, expected);
@@ -534,6 +535,7 @@ async fn each_role_asks_what_is_for_it_and_the_rest_is_refused_and_counted() {
         ("GET", paths::LOGS, [true, true, true, true]),
         ("GET", paths::LOG_FILE, [true, true, true, true]),
         ("GET", paths::LOG_HASH, [true, true, true, true]),
+        ("POST", paths::AUTOPILOT_LOGS, [false, true, false, false]),
         ("POST", paths::ORDERS, [false, true, true, false]),
         ("POST", paths::COMMANDS, [false, true, false, false]),
         ("POST", paths::LEASE, [false, true, false, false]),

@@ -29,6 +29,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod autopilot_logs;
 mod chrony;
 pub mod config;
 pub mod doctor;
@@ -285,9 +286,12 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     };
     let link_watchdog = liveness.task("link", wingbeat_link::TURN_MAX);
     let watchdog = liveness.task("driver", driver::TURN_MAX);
+    let free_len = log_settings.as_ref().map_or(0, |settings| settings.limits.free_len);
     let mut recording = Recording::open(log_settings, state.as_deref(), &name);
     recording.begin(clock.now(), &agent);
     let logs = logs::Logs::new(recording.directory().map(Path::to_owned));
+    let signing = agent.origin().config.signing.map(|signing| (signing.key, signing.link_id));
+    let fetcher = autopilot_logs::Fetcher::new(recording.directory(), free_len, signing);
     let driver = Driver::new(
         agent,
         clock,
@@ -302,6 +306,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .admitting(known.clone())
     .keeping(latch)
     .owing(owing)
+    .fetching(fetcher)
     .recording(recording)
     .serving(gateway)
     .holding(enrolled.as_ref().map(|enrolled| enrolled.terms));

@@ -26,10 +26,14 @@ use tokio::{
     task::spawn_blocking,
 };
 use utoipa::IntoParams;
-use wingbeat_api::{AircraftStatus, ApiError, LOG_PIECE_MAX, LogFile, LogFiles, LogHash, LogKind, paths};
+use wingbeat_api::{
+    AircraftStatus, ApiError, AutopilotLogRequest, AutopilotLogs, LOG_PIECE_MAX, LogFile, LogFiles, LogHash,
+    LogKind, paths,
+};
 use wingbeat_record::store;
 
-use crate::http::{Front, Refusal};
+use crate::autopilot_logs::{self, NEWEST};
+use crate::http::{Caller, Front, Refusal, Request};
 
 /// What is read of a file at once, bytes.
 const PIECE: usize = 64 * 1024;
@@ -87,7 +91,17 @@ fn listed(directory: &Path) -> io::Result<Vec<LogFile>> {
         let name = file.path.file_name()?.to_str()?.to_owned();
         Some(LogFile { name, kind: LogKind::Flight, bytes: file.len, age_s: file.age.as_secs() })
     };
-    Ok(files.filter_map(file).collect())
+    let mut files: Vec<LogFile> = files.filter_map(file).collect();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| store::is_of_autopilot(name)) else { continue };
+        // Gone meanwhile.
+        let Ok(metadata) = entry.metadata() else { continue };
+        let age_s = metadata.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default().as_secs();
+        files.push(LogFile { name: name.into(), kind: LogKind::Autopilot, bytes: metadata.len(), age_s });
+    }
+    Ok(files)
 }
 
 /// The flight logs that are on the aircraft.
@@ -107,6 +121,48 @@ pub(crate) async fn get_logs(State(front): State<Front>) -> Json<LogFiles> {
         }
         Err(error) => none(error.to_string()),
     })
+}
+
+/// Fetches the newest of the flight controller's own logs over MAVLink, on the ground alone, and continues where it broke off. The
+/// flight controller does not log meanwhile; where motors are armed it ends at once.
+#[utoipa::path(post, path = "/api/v1/logs/autopilot", operation_id = "fetch_autopilot_logs", tag = "logs",
+    request_body = AutopilotLogRequest,
+    responses(
+        (status = 202, description = "They are being fetched, or were before this request", body = AutopilotLogs),
+        (status = 400, description = "No such request", body = ApiError),
+        (status = 409, description = "Motors are armed, a flight is set up, or nothing is logged here", body = ApiError),
+        (status = 413, description = "Too long", body = ApiError),
+        (status = 415, description = "Not JSON", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+pub(crate) async fn post_autopilot_logs(
+    State(front): State<Front>,
+    caller: Caller,
+    crate::http::Body(AutopilotLogRequest { newest }): crate::http::Body<AutopilotLogRequest>,
+) -> Result<(StatusCode, Json<AutopilotLogs>), Refusal> {
+    if !NEWEST.contains(&newest) {
+        let (least, most) = (NEWEST.start(), NEWEST.end());
+        return Err(malformed(
+            paths::AUTOPILOT_LOGS,
+            &format_args!("newest: found {newest}, expected {least} to {most}"),
+        ));
+    }
+    let ask = |reply| Request::AutopilotLogs(autopilot_logs::Ask::Begin { newest, reply });
+    match front.ask(caller, ask).await? {
+        Ok(progress) => Ok((StatusCode::ACCEPTED, Json(progress))),
+        Err(ApiError { code, message }) => Err(Refusal::new(StatusCode::CONFLICT, &code, message)),
+    }
+}
+
+/// How far fetching the flight controller's own logs has come.
+#[utoipa::path(get, path = "/api/v1/logs/autopilot", operation_id = "autopilot_logs", tag = "logs",
+    responses(
+        (status = 200, description = "How far", body = AutopilotLogs),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+pub(crate) async fn get_autopilot_logs(
+    State(front): State<Front>,
+    caller: Caller,
+) -> Result<Json<AutopilotLogs>, Refusal> {
+    front.ask(caller, |reply| Request::AutopilotLogs(autopilot_logs::Ask::Progress(reply))).await.map(Json)
 }
 
 /// Which file.

@@ -13,6 +13,10 @@ use crate::writer::Sink;
 
 /// The ending of every file.
 pub const ENDING: &str = "mcap";
+/// The beginning and the ending of the autopilot's own logs, which are in the same directory: `autopilot-NNNNN-UTC.bin`.
+pub const AUTOPILOT: &str = "autopilot-";
+/// See [`AUTOPILOT`].
+pub const AUTOPILOT_ENDING: &str = ".bin";
 /// Flights are numbered with so many digits: names sort by age.
 const DIGITS: usize = 6;
 /// After a failure the next file is begun no earlier than so many blocks later: about ten seconds.
@@ -261,8 +265,18 @@ pub(crate) fn number(path: &Path) -> Option<(u64, u32)> {
     Some((flight.parse().ok()?, part.parse().ok()?))
 }
 
+/// Whether a name is that of a log of the autopilot.
+pub fn is_of_autopilot(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = name.strip_prefix(AUTOPILOT).and_then(|name| name.strip_suffix(AUTOPILOT_ENDING));
+    numbers.and_then(|numbers| numbers.split_once('-')).is_some_and(|(id, utc)| is_number(id) && is_number(utc))
+}
+
 /// The path of a file of a directory by its name, where it is one of a flight log's: no name leads out of the directory.
 pub fn named(directory: &Path, name: &str) -> Option<PathBuf> {
+    if is_of_autopilot(name) {
+        return Some(directory.join(name));
+    }
     let (flight, part) = number(Path::new(name))?;
     let found = path(directory, flight, part);
     (found.file_name()? == name).then_some(found)
@@ -314,7 +328,10 @@ fn sync_names(directory: &Path) -> io::Result<()> {
 }
 
 /// What the disk of a directory has free for this process, bytes.
-fn free_len(directory: &Path) -> io::Result<u64> {
+///
+/// # Errors
+/// The system's.
+pub fn free_len(directory: &Path) -> io::Result<u64> {
     #[cfg(unix)]
     {
         let disk = rustix::fs::statvfs(directory)?;
@@ -376,6 +393,10 @@ mod tests {
         assert_eq!(next_part(&folder.path().join("other.mcap")), None);
         let named = |name| named(folder.path(), name);
         assert_eq!(named("000003-02.mcap"), Some(folder.path().join("000003-02.mcap")));
+        assert_eq!(named("autopilot-00012-7.bin"), Some(folder.path().join("autopilot-00012-7.bin")));
+        for other in ["autopilot-1.bin", "autopilot-1-2-3.bin", "autopilot-..-7.bin", "autopilot-1-/7.bin"] {
+            assert_eq!(named(other), None, "{other}");
+        }
         for other in
             ["3-2.mcap", "../000003-02.mcap", "/000003-02.mcap", "000003-02.mcap/", "+00003-02.mcap", "x", ""]
         {

@@ -27,6 +27,10 @@ pub(crate) struct Arguments {
     /// Continue the newest bundle of the experiment: what is there is not asked for again.
     #[arg(long)]
     resume: bool,
+    /// The flight controllers' own logs (DataFlash) too, so many of each, the newest, 0 to 16: an aircraft fetches them over MAVLink
+    /// first, which takes 2 to 3 minutes for 1 MB at 57600 baud.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=16))]
+    autopilot_logs: u16,
     /// The API of an aircraft, where no ground service runs; once for each of them. Without it the ground service names the aircraft.
     #[arg(long, value_name = "HOST:PORT")]
     aircraft: Vec<String>,
@@ -40,7 +44,7 @@ pub(crate) struct Arguments {
 
 /// Collects, and prints what there is.
 pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> {
-    let Arguments { out, experiment, hours, resume, aircraft, keys, service } = arguments;
+    let Arguments { out, experiment, hours, resume, autopilot_logs, aircraft, keys, service } = arguments;
     let keys = keys.as_deref().map(wingbeat_keys::read_console).transpose();
     let keys =
         keys.map_err(|refused| anyhow!("--keys: found {}, expected {}", refused.found, refused.expected))?;
@@ -56,6 +60,7 @@ pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> 
         experiment: experiment.clone(),
         hours: *hours,
         resume: *resume,
+        autopilot_logs: *autopilot_logs,
         read_clock: READ_CLOCK,
     };
     let shown = Mutex::new(Shown::default());

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use wingbeat_autopilot::codec::finder::Raw;
 use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, Refused, encode_v1, encode_v2};
 use wingbeat_autopilot::dialect::{
-    COMMAND_ACK_DATA, DEVICE_OP_READ_DATA, DEVICE_OP_READ_REPLY_DATA, LOG_ENTRY_DATA, MavCmd, MavMessage,
+    COMMAND_ACK_DATA, DEVICE_OP_READ_DATA, DEVICE_OP_READ_REPLY_DATA, LOG_DATA_DATA, LOG_ENTRY_DATA, MavCmd, MavMessage,
     MavResult, MavSeverity, PING_DATA, STATUSTEXT_DATA, TIMESYNC_DATA,
 };
 
@@ -160,6 +160,48 @@ impl Link {
         };
         written.expect("a buffer of FRAME_LEN_MAX holds every frame");
         self.outbox.extend_from_slice(&frame);
+    }
+}
+
+/// Messages of a log that are sent at once: the real one sends until it is stopped, as fast as its line takes them.
+const LOG_MESSAGES_MAX: u32 = 128;
+
+impl FlightController {
+    /// Lists logs as ArduCopter does: one of length 0 where there is none.
+    fn list_logs(&mut self, start: u16, end: u16) {
+        let count = u16::try_from(self.config.logs.len()).unwrap_or(u16::MAX);
+        if count == 0 {
+            return self.send(&MavMessage::LOG_ENTRY(LOG_ENTRY_DATA::DEFAULT));
+        }
+        let last_log_num = end.min(count);
+        for id in start.max(1)..=last_log_num {
+            let Some((time_utc, log)) = self.config.logs.get(usize::from(id) - 1) else { continue };
+            let size = u32::try_from(log.len()).unwrap_or(u32::MAX);
+            let entry = LOG_ENTRY_DATA { time_utc: *time_utc, size, id, num_logs: count, last_log_num };
+            self.send(&MavMessage::LOG_ENTRY(entry));
+        }
+    }
+
+    /// Sends a piece of a log; of what it does not have an empty message.
+    fn send_log(&mut self, id: u16, from: u32, count: u32) {
+        let logs = std::mem::take(&mut self.config.logs);
+        let log = usize::from(id).checked_sub(1).and_then(|index| logs.get(index));
+        let log: &[u8] = log.map_or(&[], |(_, log)| log);
+        let mut ofs = from;
+        for _ in 0..LOG_MESSAGES_MAX {
+            let left = from.saturating_add(count).saturating_sub(ofs).min(90) as usize;
+            let begin = (ofs as usize).min(log.len());
+            let piece = &log[begin..(begin + left).min(log.len())];
+            let mut data = [0; 90];
+            data[..piece.len()].copy_from_slice(piece);
+            let message = LOG_DATA_DATA { ofs, id, count: piece.len() as u8, data };
+            self.send(&MavMessage::LOG_DATA(message));
+            ofs = ofs.saturating_add(90);
+            if piece.len() < 90 || ofs >= from.saturating_add(count) {
+                break;
+            }
+        }
+        self.config.logs = logs;
     }
 }
 
@@ -364,11 +406,8 @@ impl FlightController {
             MavMessage::FILE_TRANSFER_PROTOCOL(m) if mine!(m) && self.profile() == Profile::Copter462 => {
                 self.handle_file_transfer(m, from);
             }
-            // It keeps no logs, and reports that as ArduCopter does.
-            MavMessage::LOG_REQUEST_LIST(m) if mine!(m) => {
-                self.send(&MavMessage::LOG_ENTRY(LOG_ENTRY_DATA::DEFAULT));
-            }
-            MavMessage::LOG_REQUEST_DATA(m) if mine!(m) => {}
+            MavMessage::LOG_REQUEST_LIST(m) if mine!(m) => self.list_logs(m.start, m.end),
+            MavMessage::LOG_REQUEST_DATA(m) if mine!(m) => self.send_log(m.id, m.ofs, m.count),
             MavMessage::LOG_REQUEST_END(m) if mine!(m) => {}
             MavMessage::LOG_ERASE(m) if mine!(m) => {}
             // 3.5.7 leaves it unanswered (measured).

@@ -120,6 +120,8 @@ pub struct Config {
     pub needs_corrections: bool,
     /// What the pilot's receiver delivers, if one is connected and switched on.
     pub rc: Option<RcChannels>,
+    /// Its own logs, the oldest first: when each was begun, seconds after 1970 (0 where it did not know), and its bytes.
+    pub logs: Vec<(u32, Vec<u8>)>,
     /// Parameters that differ from the defaults, as a defaults file would set them before boot.
     pub parameters: Vec<(Parameter, f32)>,
 }
@@ -146,6 +148,7 @@ impl Config {
             utc_at_boot_us: 1_767_225_600_000_000,
             needs_corrections: false,
             rc: Some(RcChannels::IDLE),
+            logs: Vec::new(),
             parameters: Vec::new(),
         }
     }
