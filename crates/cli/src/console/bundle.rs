@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     resume: bool,
     /// The flight controllers' own logs (DataFlash) too, so many of each, the newest, 0 to 16: an aircraft fetches them over MAVLink
-    /// first, which takes 2 to 3 minutes for 1 MB at 57600 baud.
+    /// first, which takes 3 to 4 minutes for 1 MB at 57600 baud.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=16))]
     autopilot_logs: u16,
     /// The API of an aircraft, where no ground service runs; once for each of them. Without it the ground service names the aircraft.
