@@ -160,7 +160,9 @@ impl DataFlash {
             MavMessage::LOG_ENTRY(m) => {
                 self.on_entry(now, m.num_logs, LogEntry { id: m.id, utc_s: m.time_utc, len: m.size });
             }
-            MavMessage::LOG_DATA(m) => self.on_data(now, m.id, m.ofs, &m.data[..usize::from(m.count).min(m.data.len())]),
+            MavMessage::LOG_DATA(m) => {
+                self.on_data(now, m.id, m.ofs, &m.data[..usize::from(m.count).min(m.data.len())])
+            }
             _ => {}
         }
     }
@@ -169,11 +171,14 @@ impl DataFlash {
         match self.state {
             State::Counting if count == 0 => self.state = State::Listed,
             State::Counting => {
-                self.state = State::Listing { first: count.saturating_sub(self.newest - 1).max(1), last: count };
+                self.state =
+                    State::Listing { first: count.saturating_sub(self.newest - 1).max(1), last: count };
                 (self.due, self.tries) = (now, 0);
             }
             State::Listing { first, last } => {
-                if !(first..=last).contains(&entry.id) || self.entries.iter().any(|known| known.id == entry.id) {
+                if !(first..=last).contains(&entry.id)
+                    || self.entries.iter().any(|known| known.id == entry.id)
+                {
                     return;
                 }
                 // No more numbers than places.
@@ -230,7 +235,12 @@ impl DataFlash {
         }
         let (target_system, target_component) = (transmit.system_id, AUTOPILOT_COMPONENT_ID);
         let list = |start, end| {
-            MavMessage::LOG_REQUEST_LIST(LOG_REQUEST_LIST_DATA { start, end, target_system, target_component })
+            MavMessage::LOG_REQUEST_LIST(LOG_REQUEST_LIST_DATA {
+                start,
+                end,
+                target_system,
+                target_component,
+            })
         };
         let (message, failure) = match self.state {
             State::Listed | State::Failed(_) => return Ok(()),
@@ -247,7 +257,13 @@ impl DataFlash {
                 let is_last = first + gap == count;
                 let len = if is_last { (gap.max(1) - 1) * PACKET_LEN + last_len } else { gap * PACKET_LEN };
                 let from = base + first * PACKET_LEN;
-                let request = LOG_REQUEST_DATA_DATA { ofs: from, count: len, id: entry.id, target_system, target_component };
+                let request = LOG_REQUEST_DATA_DATA {
+                    ofs: from,
+                    count: len,
+                    id: entry.id,
+                    target_system,
+                    target_component,
+                };
                 (MavMessage::LOG_REQUEST_DATA(request), LogFailure::NoData { id: entry.id, from })
             }
         };
@@ -291,7 +307,8 @@ mod tests {
 
     impl Autopilot {
         fn new(lens: &[usize], loses: u32) -> Self {
-            let log = |(i, len): (usize, &usize)| (0..*len).map(|byte| (byte * 7 + byte / 251 + i) as u8).collect();
+            let log =
+                |(i, len): (usize, &usize)| (0..*len).map(|byte| (byte * 7 + byte / 251 + i) as u8).collect();
             Self { logs: lens.iter().enumerate().map(log).collect(), loses, count: 0, asked: 0 }
         }
 
@@ -417,12 +434,12 @@ mod tests {
     #[test]
     fn what_is_not_asked_for_is_ignored() {
         let mut flash = DataFlash::list(Instant::ZERO, 4);
-        let data = |id, ofs, count| {
-            MavMessage::LOG_DATA(LOG_DATA_DATA { ofs, id, count, data: [1; 90] })
-        };
+        let data = |id, ofs, count| MavMessage::LOG_DATA(LOG_DATA_DATA { ofs, id, count, data: [1; 90] });
         flash.on_message(Instant::ZERO, &data(1, 0, 90));
         flash.fetch(Instant::ZERO, LogEntry { id: 1, utc_s: 0, len: 200 }, 0);
-        for other in [data(2, 0, 90), data(1, 1, 90), data(1, 270, 90), data(1, u32::MAX, 255), data(1, 90, 89)] {
+        for other in
+            [data(2, 0, 90), data(1, 1, 90), data(1, 270, 90), data(1, u32::MAX, 255), data(1, 90, 89)]
+        {
             flash.on_message(Instant::ZERO, &other);
         }
         assert!(flash.window().is_none());

@@ -23,8 +23,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use wingbeat_api::{
-    AutopilotLogRequest, AutopilotLogWork, AutopilotLogs, BUNDLE_FORMAT, Bundle, BundledAircraft, BundledClock, BundledFile, LOG_PIECE_MAX, LogFile, LogFiles,
-    LogHash, LogKind, Missing, paths,
+    AutopilotLogRequest, AutopilotLogWork, AutopilotLogs, BUNDLE_FORMAT, Bundle, BundledAircraft,
+    BundledClock, BundledFile, LOG_PIECE_MAX, LogFile, LogFiles, LogHash, LogKind, Missing, paths,
 };
 use wingbeat_keys::ConsoleKeys;
 
@@ -449,7 +449,9 @@ impl Worker<'_> {
             }
             if grew_at.elapsed() >= FETCH_STALL {
                 let seconds = FETCH_STALL.as_secs();
-                return Err(format!("found nothing more for {seconds} s, expected the flight controller's logs"));
+                return Err(format!(
+                    "found nothing more for {seconds} s, expected the flight controller's logs"
+                ));
             }
         }
     }

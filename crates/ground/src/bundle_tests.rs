@@ -130,7 +130,14 @@ fn wanted(out: &TempDir) -> Wanted {
         let clock = BundledClock { ahead_of_gnss_ms: Some(7.0), ..BundledClock::default() };
         fs::read(path).map(|_| (clock, None)).map_err(|error| error.to_string())
     };
-    Wanted { out: out.path().into(), experiment, hours: 24, resume: false, autopilot_logs: 0, read_clock: Some(read) }
+    Wanted {
+        out: out.path().into(),
+        experiment,
+        hours: 24,
+        resume: false,
+        autopilot_logs: 0,
+        read_clock: Some(read),
+    }
 }
 
 async fn collected(wanted: &Wanted, sources: &[Source]) -> (PathBuf, Bundle) {

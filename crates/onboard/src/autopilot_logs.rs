@@ -116,7 +116,9 @@ fn open(directory: &Path, entry: LogEntry, free_len: u64) -> io::Result<Option<O
     let needed = free_len.saturating_add(u64::from(entry.len) - held);
     if free < needed {
         let (free, needed) = (free >> 20, needed >> 20);
-        return Err(io::Error::other(format!("found {free} MiB free on its disk, expected {needed} (log.free_mb)")));
+        return Err(io::Error::other(format!(
+            "found {free} MiB free on its disk, expected {needed} (log.free_mb)"
+        )));
     }
     file.set_len(held)?;
     file.seek(SeekFrom::End(0))?;
@@ -173,7 +175,8 @@ impl Fetcher {
     /// Begins; while it is under way the same again is answered with how far it has come.
     pub(crate) fn begin(&mut self, now: Instant, newest: u16) -> Result<AutopilotLogs, ApiError> {
         if self.directory.is_none() {
-            let message = "flight controller's logs: found no directory of flight logs, expected one (log.directory)";
+            let message =
+                "flight controller's logs: found no directory of flight logs, expected one (log.directory)";
             return Err(ApiError { code: "conflict".into(), message: message.into() });
         }
         if !self.is_active() {
@@ -181,8 +184,7 @@ impl Fetcher {
             self.finder.restart();
             self.step = Step::Listing;
             self.queue.clear();
-            self.status =
-                AutopilotLogs { work: AutopilotLogWork::Listing, ..AutopilotLogs::default() };
+            self.status = AutopilotLogs { work: AutopilotLogWork::Listing, ..AutopilotLogs::default() };
         }
         Ok(self.progress())
     }
@@ -272,7 +274,11 @@ impl Fetcher {
         /// The outcome, once there is one.
         fn ended<T>(handle: &mut JoinHandle<io::Result<T>>) -> Option<Result<T, String>> {
             let joined = handle.now_or_never()?;
-            Some(joined.map_err(|error| error.to_string()).and_then(|done| done.map_err(|error| error.to_string())))
+            Some(
+                joined
+                    .map_err(|error| error.to_string())
+                    .and_then(|done| done.map_err(|error| error.to_string())),
+            )
         }
         let is_ready = match self.flash.progress() {
             LogProgress::Pending => false,
@@ -331,7 +337,9 @@ impl Fetcher {
     }
 
     fn close(&mut self, file: File) {
-        let (Some(directory), Some(entry)) = (self.directory.clone(), self.queue.last().copied()) else { return };
+        let (Some(directory), Some(entry)) = (self.directory.clone(), self.queue.last().copied()) else {
+            return;
+        };
         self.step = Step::Closing(spawn_blocking(move || {
             let whole = directory.join(name(&entry));
             let found = file.metadata()?.len();
@@ -404,9 +412,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut fetcher = Fetcher::new(Some(folder.path()), 0, None);
         assert_eq!((fetcher.due(at(0)), sent(&mut fetcher, 0).len()), (Instant::NEVER, 0));
-        let entry = frame(&MavMessage::LOG_ENTRY(LOG_ENTRY_DATA { id: 1, num_logs: 1, size: 90, ..Default::default() }));
+        let entry = frame(&MavMessage::LOG_ENTRY(LOG_ENTRY_DATA {
+            id: 1,
+            num_logs: 1,
+            size: 90,
+            ..Default::default()
+        }));
         let data = frame(&MavMessage::LOG_DATA(LOG_DATA_DATA { id: 1, count: 90, ..Default::default() }));
-        let other = frame(&MavMessage::PING(Default::default()));
+        let other = frame(&MavMessage::TIMESYNC(Default::default()));
         // Another's download.
         assert_eq!(fetcher.filter(at(0), data.clone()), data);
         fetcher.begin(at(0), 4).unwrap();
@@ -452,7 +465,8 @@ mod tests {
         }
         open(folder.path(), LogEntry { id: 99, ..entry }, 0).unwrap();
         let left = std::fs::read_dir(folder.path()).unwrap();
-        let left = left.flatten().filter(|entry| entry.path().extension().is_some_and(|e| e == "bin")).count();
+        let left =
+            left.flatten().filter(|entry| entry.path().extension().is_some_and(|e| e == "bin")).count();
         assert_eq!(left, KEPT_MAX - 1);
     }
 }

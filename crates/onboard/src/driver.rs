@@ -384,7 +384,8 @@ impl<R: Radio> Driver<R> {
             let recording_at = self.recording.due().map_or(publish_at, |due| self.clock.kernel(due));
             let lease_at = self.lease.ends_at().unwrap_or(publish_at);
             let fetcher_at = self.clock.kernel(self.fetcher.due(self.clock.now()));
-            let other_at = publish_at.min(fetcher_at).min(links_at).min(gateway_at).min(recording_at).min(lease_at);
+            let other_at =
+                publish_at.min(fetcher_at).min(links_at).min(gateway_at).min(recording_at).min(lease_at);
             let woken = tokio::select! {
                 event = received(&mut self.link) => Woken::Link(event),
                 () = guard::ready(self.port.guard.as_ref()) => Woken::Guard,
@@ -702,7 +703,8 @@ impl<R: Radio> Driver<R> {
             return Some("found motors armed, expected an aircraft on the ground".into());
         }
         let is_on_ground = matches!(view.phase, Phase::Start | Phase::Finished | Phase::Aborted);
-        (!is_on_ground).then(|| format!("found state {}, expected an aircraft before or after a flight", view.state))
+        (!is_on_ground)
+            .then(|| format!("found state {}, expected an aircraft before or after a flight", view.state))
     }
 
     /// What the API asks of the flight controller's logs. A console that disconnected does not read the answer.

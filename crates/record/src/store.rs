@@ -269,7 +269,9 @@ pub(crate) fn number(path: &Path) -> Option<(u64, u32)> {
 pub fn is_of_autopilot(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let numbers = name.strip_prefix(AUTOPILOT).and_then(|name| name.strip_suffix(AUTOPILOT_ENDING));
-    numbers.and_then(|numbers| numbers.split_once('-')).is_some_and(|(id, utc)| is_number(id) && is_number(utc))
+    numbers
+        .and_then(|numbers| numbers.split_once('-'))
+        .is_some_and(|(id, utc)| is_number(id) && is_number(utc))
 }
 
 /// The path of a file of a directory by its name, where it is one of a flight log's: no name leads out of the directory.

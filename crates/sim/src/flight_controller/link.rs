@@ -5,8 +5,8 @@ use core::fmt::Write as _;
 use wingbeat_autopilot::codec::finder::Raw;
 use wingbeat_autopilot::codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, Refused, encode_v1, encode_v2};
 use wingbeat_autopilot::dialect::{
-    COMMAND_ACK_DATA, DEVICE_OP_READ_DATA, DEVICE_OP_READ_REPLY_DATA, LOG_DATA_DATA, LOG_ENTRY_DATA, MavCmd, MavMessage,
-    MavResult, MavSeverity, PING_DATA, STATUSTEXT_DATA, TIMESYNC_DATA,
+    COMMAND_ACK_DATA, DEVICE_OP_READ_DATA, DEVICE_OP_READ_REPLY_DATA, LOG_DATA_DATA, LOG_ENTRY_DATA, MavCmd,
+    MavMessage, MavResult, MavSeverity, PING_DATA, STATUSTEXT_DATA, TIMESYNC_DATA,
 };
 
 use super::{FlightController, Parameter};
