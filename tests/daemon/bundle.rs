@@ -12,7 +12,7 @@ use std::{path::Path, time::Instant};
 use client::ask;
 use rig::{PATIENCE, Rig, aircraft, home};
 use tokio::{net::TcpListener, time::sleep};
-use wingbeat_api::{AutopilotLogWork, AutopilotLogs, BundledClock, paths};
+use wingbeat_api::{AutopilotLogWork, AutopilotLogs, BundledClock, FleetBundle, paths};
 use wingbeat_ground::bundle::{Source, Wanted, collect};
 use wingbeat_hub::serve;
 use wingbeat_onboard::Clock as KernelClock;
@@ -53,6 +53,64 @@ async fn the_log_of_a_running_daemon_is_collected_with_its_clock_and_one_that_is
     assert!(log.blocks.len() > 4 && log.flaw.is_some() && file.flaw.is_some(), "{:?}", log.flaw);
     let ahead = file.clock.as_ref().and_then(|clock| clock.ahead_of_gnss_ms);
     assert!(ahead.is_some(), "{file:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ground_service_collects_into_its_own_folder_one_bundle_at_a_time() {
+    let autopilot = aircraft().await;
+    let rig = Rig::new(autopilot.address, false).await;
+    rig.until("a log", |s| s.log.written > 100).await;
+    let config = wingbeat_ground::Config {
+        bind: "127.0.0.1:0".parse().unwrap(),
+        aircraft: vec![rig.api.to_string()],
+        web_dir: None,
+        tiles: None,
+        parameters: None,
+        hosts: wingbeat_onboard::Hosts::default(),
+        console: None,
+        protection: wingbeat_ground::Protection::default(),
+    };
+    let ground = wingbeat_ground::Ground::start(config).await.unwrap();
+    let at = ground.address();
+    let collect = |body: &'static str| ask(at, "POST", paths::FLEET_BUNDLE, body);
+    let body = r#"{"experiment":"field-day","autopilot_logs":0}"#;
+    let (code, answer) = collect(body).await;
+    assert!(code == 409 && answer.contains("found no folder for bundles"), "{answer}");
+    let out = tempfile::tempdir().unwrap();
+    ground.keep_bundles(wingbeat_ground::Bundles { folder: out.path().into(), read_clock: Some(read_clock) });
+    let (code, answer) = collect(r#"{"experiment":"field-day","autopilot_logs":17}"#).await;
+    assert!(code == 400 && answer.contains("autopilot_logs: found 17, expected 0 to 16"), "{answer}");
+    let (code, answer) = collect(body).await;
+    assert_eq!(code, 202, "{answer}");
+    let (code, answer) = collect(body).await;
+    assert!(code == 409 && answer.contains("found one that is being collected"), "{code} {answer}");
+    let begun = Instant::now();
+    let done = loop {
+        let (_, answer) = ask(at, "GET", paths::FLEET_BUNDLE, "").await;
+        let now: FleetBundle = serde_json::from_str(&answer).unwrap();
+        if !now.running {
+            break now;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{now:?}");
+        sleep(std::time::Duration::from_millis(20)).await;
+    };
+    let (folder, bundle) = (done.folder.unwrap(), done.bundle.unwrap());
+    assert!(Path::new(&folder).starts_with(out.path().join("field-day")) && bundle.complete, "{bundle:?}");
+    assert!(Path::new(&folder).join("manifest.json").is_file());
+    // A name that leads out of it.
+    assert_eq!(collect(r#"{"experiment":"../x"}"#).await.0, 202);
+    let begun = Instant::now();
+    loop {
+        let (_, answer) = ask(at, "GET", paths::FLEET_BUNDLE, "").await;
+        let now: FleetBundle = serde_json::from_str(&answer).unwrap();
+        if let Some(problem) = now.problem {
+            assert!(problem.starts_with("experiment: found \"../x\", expected 1 to 64"), "{problem}");
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{answer}");
+        sleep(std::time::Duration::from_millis(20)).await;
+    }
+    ground.stop().await;
 }
 
 /// What the daemon answers of them once nothing is under way.

@@ -99,3 +99,61 @@ pub struct Missing {
     /// Why.
     pub why: String,
 }
+
+/// POST body: what the ground service collects into its own folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetBundleRequest {
+    /// The experiment's name: letters, digits, dots, hyphens and underscores.
+    #[schema(min_length = 1, max_length = 64)]
+    pub experiment: String,
+    /// Only files that were written within so many hours.
+    #[serde(default = "a_day")]
+    pub hours: u32,
+    /// The flight controllers' own logs, so many of each, the newest: 0 to 16.
+    #[serde(default = "one")]
+    pub autopilot_logs: u16,
+    /// Continue the experiment's newest bundle.
+    #[serde(default)]
+    pub resume: bool,
+}
+
+fn a_day() -> u32 {
+    24
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// A file that is being received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BundleReceiving {
+    /// The aircraft's name, or the address of its API.
+    pub aircraft: String,
+    /// The file.
+    pub file: String,
+    /// Bytes that are there.
+    pub held_bytes: u64,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// The bundle that the ground service collects, or the last.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FleetBundle {
+    /// Whether it is being collected.
+    pub running: bool,
+    /// Its folder on the service's computer, once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// What is being received.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receiving: Vec<BundleReceiving>,
+    /// Its manifest, once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Bundle>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}

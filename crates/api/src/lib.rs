@@ -28,7 +28,10 @@ pub use aircraft::{
     LinkState, LogLine, MissionSummary, Navigation, Nearby, Parameter, Radio, Refusal, Separation, Severity,
     Swarm, SwarmPlan, SwarmSlot,
 };
-pub use bundle::{BUNDLE_FORMAT, Bundle, BundledAircraft, BundledClock, BundledFile, Missing};
+pub use bundle::{
+    BUNDLE_FORMAT, Bundle, BundleReceiving, BundledAircraft, BundledClock, BundledFile, FleetBundle,
+    FleetBundleRequest, Missing,
+};
 pub use error::ApiError;
 pub use fleet::{
     Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetCommandNote, FleetCommandReply,
@@ -132,6 +135,9 @@ pub mod paths {
     pub const FLEET_EVENTS: &str = "/api/v1/fleet/events";
     /// Ground: one aircraft with all that is known of it ([`FleetAircraft`](crate::FleetAircraft)).
     pub const FLEET_AIRCRAFT: &str = "/api/v1/fleet/aircraft";
+    /// Ground: the logs of the fleet in one folder of the service's computer (POST
+    /// [`FleetBundleRequest`](crate::FleetBundleRequest), GET [`FleetBundle`](crate::FleetBundle)).
+    pub const FLEET_BUNDLE: &str = "/api/v1/fleet/bundle";
     /// Ground: why a command was given (PUT [`FleetCommandNote`](crate::FleetCommandNote)).
     pub const FLEET_COMMAND_NOTE: &str = "/api/v1/fleet/commands/note";
     /// Ground: a map of the ground as a PMTiles archive, where one is configured; it answers requests for ranges.

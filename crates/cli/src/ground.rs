@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use wingbeat_api::UserRole;
 use wingbeat_ground::certificate::{PAGE_CERTIFICATE, PAGE_KEY};
-use wingbeat_ground::{Config, ConsoleConfig, Ground, Hosts, PageCertificate, Protection, users};
+use wingbeat_ground::{Bundles, Config, ConsoleConfig, Ground, Hosts, PageCertificate, Protection, users};
 use wingbeat_link::Endpoint;
 use wingbeat_radio::{Clock, UdpBroadcast, UdpConfig};
 use wingbeat_wire::Role;
@@ -74,6 +74,10 @@ pub(crate) struct Arguments {
     /// page draws a graticule.
     #[arg(long, value_name = "FILE", requires = "web", value_parser = tiles)]
     tiles: Option<PathBuf>,
+    /// The folder into which bundles of the fleet's logs are collected, DIR/EXPERIMENT/UTC; wingbeat/bundles among the user's data
+    /// (XDG_DATA_HOME) unless it is given.
+    #[arg(long, value_name = "DIR")]
+    bundles: Option<PathBuf>,
     /// Folder with the lab's profile of parameters, fleet.param, and NAME.param or ID.param of single aircraft, with which the
     /// aircraft's parameters are compared
     #[arg(long, value_name = "FOLDER")]
@@ -265,6 +269,13 @@ fn radio(text: &str) -> Result<UdpConfig, String> {
     })
 }
 
+/// Among the user's data; none where the user has no folder for it.
+fn own_bundles() -> Option<PathBuf> {
+    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = var("XDG_DATA_HOME").or_else(|| Some(var("HOME")?.join(".local/share")));
+    data.filter(|folder| folder.is_absolute()).map(|folder| folder.join("wingbeat/bundles"))
+}
+
 /// Serves until Ctrl-C.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(Command::Users { command }) = &arguments.command {
@@ -294,6 +305,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         };
         let radio = arguments.radio.clone().map(UdpBroadcast::spawn);
         let mut ground = Ground::start_with(config, radio).await?;
+        if let Some(folder) = arguments.bundles.clone().or_else(own_bundles) {
+            ground.keep_bundles(Bundles { folder, read_clock: crate::console::READ_CLOCK });
+        }
         if arguments.find {
             ground
                 .find()

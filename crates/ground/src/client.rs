@@ -63,6 +63,11 @@ impl Clients {
         Ok(Self { any: new(keys.as_ref())?, keys, of: Arc::default() })
     }
 
+    /// The keys of the connections.
+    pub(crate) fn keys(&self) -> Option<&wingbeat_tls::Identity> {
+        self.keys.as_ref()
+    }
+
     /// Where it is not known who answers.
     pub(crate) fn any(&self) -> &Client {
         &self.any

@@ -19,7 +19,7 @@ use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
-    ApiError, FleetAircraft, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLinkTest,
+    ApiError, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLinkTest,
     FleetLinks, FleetLogLine, FleetMissionUpload, FleetParameterRead, FleetParameterWrite, FleetParameters,
     FleetPicture, FleetUpdate, FormationPictures, LinkTestRequest, MissionExport, MissionExportFile,
     MissionFile, MissionFileContent, MissionSummary, ParameterComparison, ParameterReference, PlanDraft,
@@ -77,6 +77,7 @@ fn api() -> OpenApiRouter<Service> {
             routes!(parameters, read_parameters, write_parameters)
                 .layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)),
         )
+        .routes(routes!(bundle, begin_bundle))
         .routes(routes!(parameter_comparison).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_export).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
@@ -465,6 +466,29 @@ async fn parameter_comparison(
     Body(reference): Body<ParameterReference>,
 ) -> Result<Json<ParameterComparison>, Refused> {
     service.compare_parameters(reference).await.map(Json)
+}
+
+/// The bundle of logs that is being collected, or the last.
+#[utoipa::path(get, path = paths::FLEET_BUNDLE, tag = "logs", responses(
+    (status = 200, description = "How far it has come", body = FleetBundle),
+))]
+async fn bundle(State(service): State<Service>) -> Json<FleetBundle> {
+    Json(service.bundles().report())
+}
+
+/// Collects the logs of all aircraft into a folder of the service's computer, with a manifest.
+///
+/// Aircraft give them on the ground alone. One that does not answer ends nothing, and is named in the manifest.
+#[utoipa::path(post, path = paths::FLEET_BUNDLE, tag = "logs", request_body = FleetBundleRequest, responses(
+    (status = 202, description = "It is being collected", body = FleetBundle),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 409, description = "One is being collected, or the service has no folder for it", body = ApiError),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn begin_bundle(State(service): State<Service>, Body(request): Body<FleetBundleRequest>) -> Response {
+    let what = Wrote { action: "collect_logs", what: request.experiment.clone(), ..Wrote::default() };
+    let answer = service.begin_bundle(request).await;
+    wrote(what, answer.map(|begun| (StatusCode::ACCEPTED, Json(begun))))
 }
 
 /// Reads a mission file; nothing is sent to aircraft.

@@ -17,6 +17,7 @@
 mod access;
 mod base_station;
 pub mod bundle;
+mod bundle_desk;
 pub mod certificate;
 mod client;
 mod deliver;
@@ -61,6 +62,7 @@ use wingbeat_wire::Role;
 
 pub use access::users;
 pub use access::{NoAccess, PageCertificate, Protection, SESSION};
+pub use bundle_desk::Bundles;
 pub use client::NoClient;
 pub use desk::ConsoleConfig;
 pub use http::openapi;
@@ -306,6 +308,11 @@ impl Handle {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// From now on bundles of logs are collected there, where an operator asks for one.
+    pub fn keep_bundles(&self, bundles: Bundles) {
+        self.service.bundles().keep(bundles);
     }
 
     /// From now on aircraft are found by multicast DNS too.

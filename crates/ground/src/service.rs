@@ -7,11 +7,13 @@ use std::sync::Arc;
 use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use wingbeat_api::{
-    FleetAircraft, FleetCommandNote, FleetCommandRequest, FleetLinkTest, FleetLinks, FleetParameterWrite,
+    FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest, FleetLinkTest, FleetLinks, FleetParameterWrite,
     FleetParameters, FleetPicture, LinkTestRequest, ParameterComparison, ParameterReference, ParameterWrite,
 };
 
 use crate::access::Access;
+use crate::bundle::Source;
+use crate::bundle_desk;
 use crate::client::Clients;
 use crate::desk::Desk;
 use crate::links::{self, LinkTest, Party};
@@ -35,6 +37,7 @@ pub(crate) struct Service {
     /// Mission files may be read simultaneously, so many.
     readers: Arc<Semaphore>,
     links: Arc<links::Desk>,
+    bundles: Arc<bundle_desk::Desk>,
     access: Arc<Access>,
 }
 
@@ -74,6 +77,7 @@ impl Service {
             parameters: Arc::default(),
             readers,
             links: Arc::default(),
+            bundles: Arc::default(),
             access: Arc::new(access),
         }
     }
@@ -152,6 +156,21 @@ impl Service {
     /// Whether one of these addresses is followed.
     pub(crate) async fn follows(&self, addresses: Vec<String>) -> bool {
         self.ask(|reply| Request::Follows(addresses, reply)).await.unwrap_or(true)
+    }
+
+    /// The service's bundles.
+    pub(crate) fn bundles(&self) -> &bundle_desk::Desk {
+        &self.bundles
+    }
+
+    /// Begins to collect the logs of all aircraft.
+    pub(crate) async fn begin_bundle(&self, request: FleetBundleRequest) -> Result<FleetBundle, Refused> {
+        let source = |one: FleetAircraft| {
+            let (id, name) = one.status.map(|status| (status.id, status.name)).unzip();
+            Source { address: one.address, id, name: name.unwrap_or_default() }
+        };
+        let sources = self.picture().await?.aircraft.into_iter().map(source).collect();
+        self.bundles.begin(request, self.clients.keys().cloned(), sources)
     }
 
     /// The links of every pair.

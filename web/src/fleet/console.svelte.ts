@@ -43,7 +43,7 @@ const ENDS_SOON_MS = 10 * 60_000;
 export const pageNowMs = (): number => performance.now();
 
 /** Panels that open over the map, one at a time. */
-export type Panel = 'plan' | 'check' | 'links' | 'parameters' | 'alarms' | 'commands' | 'settings';
+export type Panel = 'plan' | 'check' | 'links' | 'parameters' | 'logs' | 'alarms' | 'commands' | 'settings';
 
 type Addressed = FleetCommandRequest & { readonly vehicles: string[] };
 

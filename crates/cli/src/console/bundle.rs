@@ -2,12 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use wingbeat_api::{Bundle, BundledAircraft, BundledClock, FleetPicture, LogKind, paths};
+use tokio::time::sleep;
+use wingbeat_api::{
+    Bundle, BundledAircraft, BundledClock, FleetBundle, FleetBundleRequest, FleetPicture, LogKind, paths,
+};
 use wingbeat_ground::bundle::{self, ReadClock, Source, Step, Wanted};
-use wingbeat_ground::remote::Remote;
+use wingbeat_ground::remote::{Method, Remote};
 
 use super::service::Service;
 use super::{Code, show};
@@ -15,9 +19,10 @@ use super::{Code, show};
 /// Arguments of `wingbeat fleet bundle`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The folder of all experiments; the bundle is OUT/EXPERIMENT/UTC.
+    /// The folder of all experiments on this computer; the bundle is OUT/EXPERIMENT/UTC. Without it the ground service collects, into
+    /// its own (`wingbeat ground --bundles`).
     #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    out: Option<PathBuf>,
     /// The experiment's name: letters, digits, dots, hyphens and underscores.
     #[arg(long, value_name = "NAME", default_value = "experiment")]
     experiment: String,
@@ -32,11 +37,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=16))]
     autopilot_logs: u16,
     /// The API of an aircraft, where no ground service runs; once for each of them. Without it the ground service names the aircraft.
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", requires = "out")]
     aircraft: Vec<String>,
     /// The folder of this console's keys, as for `wingbeat ground`: with it aircraft are reached by TLS alone, without it those
     /// without keys.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "out")]
     keys: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) service: Service,
@@ -45,6 +50,7 @@ pub(crate) struct Arguments {
 /// Collects, and prints what there is.
 pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> {
     let Arguments { out, experiment, hours, resume, autopilot_logs, aircraft, keys, service } = arguments;
+    let Some(out) = out else { return by_service(remote, arguments).await };
     let keys = keys.as_deref().map(wingbeat_keys::read_console).transpose();
     let keys =
         keys.map_err(|refused| anyhow!("--keys: found {}, expected {}", refused.found, refused.expected))?;
@@ -74,6 +80,37 @@ pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> 
     Ok(if bundle.complete { Code::Done } else { Code::NotAll })
 }
 
+/// Between two looks at what the service collects.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Has the ground service collect into its own folder, and follows that.
+async fn by_service(remote: &Remote, arguments: &Arguments) -> Result<Code> {
+    let request = FleetBundleRequest {
+        experiment: arguments.experiment.clone(),
+        hours: arguments.hours,
+        autopilot_logs: arguments.autopilot_logs,
+        resume: arguments.resume,
+    };
+    remote.ask(Method::POST, paths::FLEET_BUNDLE, Some(&request)).await?;
+    let (json, mut shown) = (arguments.service.json, Shown::default());
+    loop {
+        let now: FleetBundle = remote.get(paths::FLEET_BUNDLE).await?;
+        if now.running {
+            for one in now.receiving.iter().filter(|_| !json) {
+                shown.receives(&show::plain(&one.aircraft), &show::plain(&one.file), one.held_bytes, one.bytes);
+            }
+            sleep(POLL).await;
+            continue;
+        }
+        let Some(bundle) = now.bundle else {
+            bail!("{}", now.problem.unwrap_or_else(|| "found no bundle, expected one".into()));
+        };
+        let folder = PathBuf::from(now.folder.unwrap_or_default());
+        show::answer(json, &bundle, |bundle| summary(&folder, bundle))?;
+        return Ok(if bundle.complete { Code::Done } else { Code::NotAll });
+    }
+}
+
 fn known(aircraft: &wingbeat_api::FleetAircraft) -> Source {
     let status = aircraft.status.as_ref();
     Source {
@@ -90,15 +127,17 @@ struct Shown {
 }
 
 impl Shown {
+    fn receives(&mut self, aircraft: &str, name: &str, held: u64, of: u64) {
+        let tenths = held.saturating_mul(10) / of.max(1);
+        let last = self.percent.insert((aircraft.to_owned(), name.to_owned()), tenths);
+        if last.is_some_and(|last| last != tenths) && tenths < 10 {
+            eprintln!("{aircraft}: {name}: {held} of {of} bytes");
+        }
+    }
+
     fn step(&mut self, step: Step<'_>) {
         match step {
-            Step::Receives(source, name, held, of) => {
-                let tenths = held.saturating_mul(10) / of.max(1);
-                let last = self.percent.insert((source.address.clone(), name.to_owned()), tenths);
-                if last.is_some_and(|last| last != tenths) && tenths < 10 {
-                    eprintln!("{}: {name}: {held} of {of} bytes", source.address);
-                }
-            }
+            Step::Receives(source, name, held, of) => self.receives(&source.address, name, held, of),
             Step::Holds(source, file) => {
                 self.percent.remove(&(source.address.clone(), file.name.clone()));
                 eprintln!("{}: {}: {} bytes, verified", source.address, file.name, file.bytes);
@@ -170,13 +209,13 @@ fn clocks(one: &BundledAircraft) -> String {
 }
 
 #[cfg(unix)]
-const READ_CLOCK: Option<ReadClock> = Some(read_clock);
+pub(crate) const READ_CLOCK: Option<ReadClock> = Some(read_clock);
 #[cfg(not(unix))]
-const READ_CLOCK: Option<ReadClock> = None;
+pub(crate) const READ_CLOCK: Option<ReadClock> = None;
 
 /// The clocks of a flight log.
 #[cfg(unix)]
-pub(crate) fn read_clock(path: &Path) -> Result<(BundledClock, Option<String>), String> {
+fn read_clock(path: &Path) -> Result<(BundledClock, Option<String>), String> {
     let (clock, flaw) = wingbeat_record::clock::Clock::of_file(path).map_err(|error| error.to_string())?;
     let bundled = BundledClock {
         utc_of_agent_time_zero_us: clock.utc_base_us,

@@ -20,6 +20,7 @@ use wingbeat_api::{Access, ApiError, FleetAircraft, FleetCommandNote, FleetPictu
 use wingbeat_ground::remote::{Fault, Method, Remote};
 
 use orders::{Giving, Order};
+pub(crate) use bundle::READ_CLOCK;
 #[cfg(unix)]
 pub(crate) use service::Credentials;
 use service::Service;
@@ -455,6 +456,8 @@ mod tests {
         ("post", paths::FLEET_PARAMETERS, "parameters read"),
         ("put", paths::FLEET_PARAMETERS, "parameters set"),
         ("post", paths::FLEET_PARAMETERS_COMPARISON, "parameters compare"),
+        ("get", paths::FLEET_BUNDLE, "bundle"),
+        ("post", paths::FLEET_BUNDLE, "bundle"),
         ("get", paths::FLEET_LINKS, "links"),
         ("get", paths::FLEET_LINK_TEST, "link-test"),
         ("post", paths::FLEET_LINK_TEST, "/linktest run"),

@@ -25,6 +25,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_LINK_TEST
         | paths::FLEET_LINK_TEST_FILE
         | paths::FLEET_PARAMETERS
+        | paths::FLEET_BUNDLE
         | paths::FORMATIONS
         | paths::RECORDS
         | paths::RECORDS_TRACK
@@ -50,6 +51,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_COMMAND_NOTE
         | paths::FLEET_MISSION
         | paths::FLEET_LINK_TEST
+        | paths::FLEET_BUNDLE
         | paths::FLEET_PARAMETERS => Some(UserRole::Operator),
         path if path == "/api" || path.starts_with("/api/") => Some(UserRole::Administrator),
         paths::MAP | paths::METRICS => Some(UserRole::Administrator),
@@ -212,6 +214,8 @@ mod tests {
         ("POST", paths::FLEET_PARAMETERS, Some(Operator)),
         ("PUT", paths::FLEET_PARAMETERS, Some(Operator)),
         ("POST", paths::FLEET_PARAMETERS_COMPARISON, Some(Observer)),
+        ("GET", paths::FLEET_BUNDLE, Some(Observer)),
+        ("POST", paths::FLEET_BUNDLE, Some(Operator)),
         ("POST", paths::MISSION_FILES, Some(Observer)),
         ("POST", paths::MISSION_EXPORT, Some(Observer)),
         ("POST", paths::PLAN_PREVIEW, Some(Observer)),
