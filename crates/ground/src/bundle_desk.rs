@@ -71,12 +71,16 @@ impl Desk {
         };
         let FleetBundleRequest { experiment, hours, autopilot_logs, resume } = request;
         if autopilot_logs > 16 {
-            return Err(Refused::bad_request(format!("autopilot_logs: found {autopilot_logs}, expected 0 to 16")));
+            return Err(Refused::bad_request(format!(
+                "autopilot_logs: found {autopilot_logs}, expected 0 to 16"
+            )));
         }
         {
             let mut known = locked(&self.known);
             if known.running {
-                return Err(Refused::conflict("bundle: found one that is being collected, expected none".to_owned()));
+                return Err(Refused::conflict(
+                    "bundle: found one that is being collected, expected none".to_owned(),
+                ));
             }
             *known = Known { running: true, ..Known::default() };
         }
@@ -99,10 +103,12 @@ impl Desk {
 }
 
 fn note(known: &mut Known, step: Step<'_>) {
-    let name = |source: &Source| if source.name.is_empty() { source.address.clone() } else { source.name.clone() };
+    let name =
+        |source: &Source| if source.name.is_empty() { source.address.clone() } else { source.name.clone() };
     match step {
         Step::Receives(source, file, held_bytes, bytes) => {
-            let receiving = BundleReceiving { aircraft: name(source), file: file.to_owned(), held_bytes, bytes };
+            let receiving =
+                BundleReceiving { aircraft: name(source), file: file.to_owned(), held_bytes, bytes };
             known.receiving.insert((source.address.clone(), file.to_owned()), receiving);
         }
         Step::Holds(source, file) => {

@@ -19,11 +19,11 @@ use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
-    ApiError, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLinkTest,
-    FleetLinks, FleetLogLine, FleetMissionUpload, FleetParameterRead, FleetParameterWrite, FleetParameters,
-    FleetPicture, FleetUpdate, FormationPictures, LinkTestRequest, MissionExport, MissionExportFile,
-    MissionFile, MissionFileContent, MissionSummary, ParameterComparison, ParameterReference, PlanDraft,
-    PlanFile, PlanPreview, RecordedTrack, Records, paths,
+    ApiError, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandReply,
+    FleetCommandRequest, FleetLinkTest, FleetLinks, FleetLogLine, FleetMissionUpload, FleetParameterRead,
+    FleetParameterWrite, FleetParameters, FleetPicture, FleetUpdate, FormationPictures, LinkTestRequest,
+    MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionSummary, ParameterComparison,
+    ParameterReference, PlanDraft, PlanFile, PlanPreview, RecordedTrack, Records, paths,
 };
 use wingbeat_server::Connection;
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use wingbeat_api::{
-    FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest, FleetLinkTest, FleetLinks, FleetParameterWrite,
-    FleetParameters, FleetPicture, LinkTestRequest, ParameterComparison, ParameterReference, ParameterWrite,
+    FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest, FleetLinkTest,
+    FleetLinks, FleetParameterWrite, FleetParameters, FleetPicture, LinkTestRequest, ParameterComparison,
+    ParameterReference, ParameterWrite,
 };
 
 use crate::access::Access;

@@ -97,7 +97,12 @@ async fn by_service(remote: &Remote, arguments: &Arguments) -> Result<Code> {
         let now: FleetBundle = remote.get(paths::FLEET_BUNDLE).await?;
         if now.running {
             for one in now.receiving.iter().filter(|_| !json) {
-                shown.receives(&show::plain(&one.aircraft), &show::plain(&one.file), one.held_bytes, one.bytes);
+                shown.receives(
+                    &show::plain(&one.aircraft),
+                    &show::plain(&one.file),
+                    one.held_bytes,
+                    one.bytes,
+                );
             }
             sleep(POLL).await;
             continue;

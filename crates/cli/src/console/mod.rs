@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use wingbeat_api::{Access, ApiError, FleetAircraft, FleetCommandNote, FleetPicture, paths};
 use wingbeat_ground::remote::{Fault, Method, Remote};
 
-use orders::{Giving, Order};
 pub(crate) use bundle::READ_CLOCK;
+use orders::{Giving, Order};
 #[cfg(unix)]
 pub(crate) use service::Credentials;
 use service::Service;
