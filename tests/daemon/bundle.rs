@@ -142,7 +142,7 @@ async fn the_flight_controllers_own_logs_are_fetched_whole_continued_and_not_in_
     let config = Config { logs: logs.clone(), ..Config::new(1, home()) };
     let fc = FlightController::new(config, 7, clock.now());
     tokio::spawn(serve::flight_controller(listener, fc, clock, |_| {}));
-    let rig = Rig::new(address, false).await;
+    let rig = Rig::new(address, true).await;
     rig.until("a position", |s| s.navigation.is_some()).await;
     let directory = rig.folder.path().join("log");
     let begin = || ask(rig.api, "POST", paths::AUTOPILOT_LOGS, r#"{"newest":16}"#);

@@ -91,6 +91,9 @@ pub struct DataFlash {
     state: State,
     due: Instant,
     tries: u8,
+    /// The message behind the last that was requested of a window: with that one the request is answered to its end, and what is
+    /// still missing was lost.
+    asked_end: u32,
     entries: Vec<LogEntry, ENTRIES_MAX>,
     window: [u8; WINDOW_LEN as usize],
 }
@@ -116,6 +119,7 @@ impl DataFlash {
             state: State::Counting,
             due: now,
             tries: 0,
+            asked_end: 0,
             entries: Vec::new(),
             window: [0; WINDOW_LEN as usize],
         }
@@ -206,7 +210,8 @@ impl DataFlash {
         let (Some(place), Some(data)) = (place, data.get(..len)) else { return };
         place.copy_from_slice(data);
         *have |= 1 << index;
-        (self.due, self.tries) = (now + SILENCE, 0);
+        let is_answered = index + 1 == self.asked_end;
+        (self.due, self.tries) = (if is_answered { now } else { now + SILENCE }, 0);
     }
 
     /// A whole window of the log that is fetched: its first byte's place, and the bytes.
@@ -246,14 +251,18 @@ impl DataFlash {
             State::Listed | State::Failed(_) => return Ok(()),
             State::Counting => (list(1, 1), LogFailure::NoList),
             State::Listing { first, last } => {
-                let is_missing = |id: &u16| self.entries.iter().all(|known| known.id != *id);
-                (list((first..=last).find(is_missing).unwrap_or(first), last), LogFailure::NoList)
+                // The first gap.
+                let is_there = |id: u16| self.entries.iter().any(|known| known.id == id);
+                let from = (first..=last).find(|id| !is_there(*id)).unwrap_or(first);
+                let end = (from..last).take_while(|id| !is_there(id + 1)).last().map_or(from, |id| id + 1);
+                (list(from, end), LogFailure::NoList)
             }
             State::Fetching { entry, base, have } => {
                 // The first gap, up to the next message that is there.
                 let (count, last_len) = messages(entry, base);
                 let first = have.trailing_ones().min(count);
                 let gap = (have >> first.min(WINDOW - 1)).trailing_zeros().min(count - first);
+                self.asked_end = first + gap;
                 let is_last = first + gap == count;
                 let len = if is_last { (gap.max(1) - 1) * PACKET_LEN + last_len } else { gap * PACKET_LEN };
                 let from = base + first * PACKET_LEN;

@@ -223,13 +223,14 @@ impl Fetcher {
 
     /// Breaks off. What is there is continued the next time.
     pub(crate) fn stop(&mut self, now: Instant, why: &str) -> Option<String> {
-        if !self.is_active() {
-            return None;
-        }
+        self.is_active().then(|| self.end(now, why))
+    }
+
+    fn end(&mut self, now: Instant, why: &str) -> String {
         self.finish(now);
         let line = format!("flight controller's logs: {why}");
         self.status.problem = Some(line.clone());
-        Some(line)
+        line
     }
 
     fn finish(&mut self, now: Instant) {
@@ -265,7 +266,7 @@ impl Fetcher {
             Ok(()) => None,
             Err(why) => {
                 let log = self.status.log.clone().map_or_else(String::new, |log| format!("{log}: "));
-                self.stop(now, &format!("{log}{why}"))
+                Some(self.end(now, &format!("{log}{why}")))
             }
         }
     }

@@ -733,7 +733,7 @@ impl<R: Radio> Driver<R> {
         {
             self.log(Severity::Warning, line);
         }
-        if now < self.fetcher.due(now) {
+        if !self.fetcher.is_active() && now < self.fetcher.due(now) {
             return;
         }
         if let Some(line) = self.fetcher.turn(now) {

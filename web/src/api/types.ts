@@ -55,6 +55,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/bundle": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The bundle of logs that is being collected, or the last. */
+        get: operations["bundle"];
+        put?: never;
+        /**
+         * Collects the logs of all aircraft into a folder of the service's computer, with a manifest.
+         * @description Aircraft give them on the ground alone. One that does not answer ends nothing, and is named in the manifest.
+         */
+        post: operations["begin_bundle"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet/commands": {
         parameters: {
             query?: never;
@@ -663,6 +684,107 @@ export interface components {
              */
             voltage_v: number;
         };
+        /** @description The manifest, `manifest.json` in the folder of a bundle. */
+        Bundle: {
+            /** @description Each aircraft that was asked. */
+            aircraft: components["schemas"]["BundledAircraft"][];
+            /** @description When it was begun, by the clock of the computer that collected it, UTC. */
+            begun: string;
+            /** @description Whether nothing is missing. */
+            complete: boolean;
+            /** @description When it ended last; absent while it is collected, or where that was broken off. */
+            ended?: string | null;
+            /** @description The experiment. */
+            experiment: string;
+            /**
+             * Format: int32
+             * @description Its form: 1.
+             */
+            format: number;
+            /** @description The version that collected it. */
+            version: string;
+        };
+        /** @description A file that is being received. */
+        BundleReceiving: {
+            /** @description The aircraft's name, or the address of its API. */
+            aircraft: string;
+            /**
+             * Format: int64
+             * @description Its length.
+             */
+            bytes: number;
+            /** @description The file. */
+            file: string;
+            /**
+             * Format: int64
+             * @description Bytes that are there.
+             */
+            held_bytes: number;
+        };
+        /** @description What there is of one aircraft. */
+        BundledAircraft: {
+            /** @description The address of its API. */
+            address: string;
+            /** @description The files that are there whole, with the hashes that the aircraft has of them. */
+            files: components["schemas"]["BundledFile"][];
+            /** @description Its folder in the bundle: aircraft-1 and so on. */
+            folder: string;
+            /** @description Its id; absent where it never answered and was not known. */
+            id?: string | null;
+            /** @description What is not. */
+            missing: components["schemas"]["Missing"][];
+            /** @description Its display name. */
+            name?: string;
+            /** @description Its coordination protocol. */
+            protocol?: string;
+            /** @description The version of its daemon. */
+            version?: string;
+        };
+        /** @description How a flight's clocks read. */
+        BundledClock: {
+            /**
+             * Format: double
+             * @description How far the computer's clock was ahead of GNSS time, milliseconds.
+             */
+            ahead_of_gnss_ms?: number | null;
+            /**
+             * Format: double
+             * @description How far that may be off, milliseconds.
+             */
+            gnss_error_ms?: number | null;
+            /**
+             * Format: int64
+             * @description The same by GNSS time, which the flight controller reported with a fix.
+             */
+            gnss_of_agent_time_zero_us?: number | null;
+            /**
+             * Format: double
+             * @description How far the computer's clock was set forth in flight, all steps together, milliseconds.
+             */
+            stepped_ms: number;
+            /**
+             * Format: int64
+             * @description UTC at agent time zero by the companion computer's clock, as it was set last: microseconds after 1970.
+             */
+            utc_of_agent_time_zero_us?: number | null;
+        };
+        /** @description A file of a bundle. */
+        BundledFile: {
+            /**
+             * Format: int64
+             * @description Its length.
+             */
+            bytes: number;
+            clock?: components["schemas"]["BundledClock"] | null;
+            /** @description Why the log ends before its end, or cannot be read; absent where it can. */
+            flaw?: string | null;
+            /** @description What it is. */
+            kind: components["schemas"]["LogKind"];
+            /** @description Its name in the aircraft's folder. */
+            name: string;
+            /** @description SHA-256, 64 lower-case hexadecimal digits. */
+            sha256: string;
+        };
         /** @description One preflight check. */
         Check: {
             /** @description The finding, for the operator. */
@@ -822,6 +944,35 @@ export interface components {
             /** @description Why nothing is received from it or it cannot be commanded, as text; absent if nothing is wrong. */
             problem?: string | null;
             status?: components["schemas"]["AircraftStatus"] | null;
+        };
+        /** @description The bundle that the ground service collects, or the last. */
+        FleetBundle: {
+            bundle?: components["schemas"]["Bundle"] | null;
+            /** @description Its folder on the service's computer, once it has ended. */
+            folder?: string | null;
+            /** @description Why there is none. */
+            problem?: string | null;
+            /** @description What is being received. */
+            receiving?: components["schemas"]["BundleReceiving"][];
+            /** @description Whether it is being collected. */
+            running: boolean;
+        };
+        /** @description POST body: what the ground service collects into its own folder. */
+        FleetBundleRequest: {
+            /**
+             * Format: int32
+             * @description The flight controllers' own logs, so many of each, the newest: 0 to 16.
+             */
+            autopilot_logs?: number;
+            /** @description The experiment's name: letters, digits, dots, hyphens and underscores. */
+            experiment: string;
+            /**
+             * Format: int32
+             * @description Only files that were written within so many hours.
+             */
+            hours?: number;
+            /** @description Continue the experiment's newest bundle. */
+            resume?: boolean;
         };
         /** @description A command for many and what became of it. */
         FleetCommand: {
@@ -1266,6 +1417,11 @@ export interface components {
              */
             probe_period_ms: number;
         };
+        /**
+         * @description What a file is.
+         * @enum {string}
+         */
+        LogKind: "flight" | "autopilot";
         /** @description One line of an aircraft's log. */
         LogLine: {
             /** @description The aircraft, 16 hexadecimal digits. */
@@ -1288,6 +1444,13 @@ export interface components {
             gnss?: components["schemas"]["Gnss"] | null;
             remote_id?: components["schemas"]["RemoteId"] | null;
             wind?: components["schemas"]["Wind"] | null;
+        };
+        /** @description What a bundle lacks. */
+        Missing: {
+            /** @description What: a file's name, or *aircraft*. */
+            what: string;
+            /** @description Why. */
+            why: string;
         };
         /** @description An aircraft whose links are not known. */
         MissingLinks: {
@@ -2201,6 +2364,77 @@ export interface operations {
             };
             /** @description No such aircraft */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    bundle: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How far it has come */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetBundle"];
+                };
+            };
+        };
+    };
+    begin_bundle: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FleetBundleRequest"];
+            };
+        };
+        responses: {
+            /** @description It is being collected */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetBundle"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description One is being collected, or the service has no folder for it */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
