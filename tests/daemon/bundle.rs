@@ -66,6 +66,7 @@ async fn a_ground_service_collects_into_its_own_folder_one_bundle_at_a_time() {
         web_dir: None,
         tiles: None,
         parameters: None,
+        records: None,
         hosts: wingbeat_onboard::Hosts::default(),
         console: None,
         protection: wingbeat_ground::Protection::default(),

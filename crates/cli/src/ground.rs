@@ -74,8 +74,8 @@ pub(crate) struct Arguments {
     /// page draws a graticule.
     #[arg(long, value_name = "FILE", requires = "web", value_parser = tiles)]
     tiles: Option<PathBuf>,
-    /// The folder into which bundles of the fleet's logs are collected, DIR/EXPERIMENT/UTC; wingbeat/bundles among the user's data
-    /// (XDG_DATA_HOME) unless it is given.
+    /// The folder into which bundles of the fleet's logs are collected, DIR/EXPERIMENT/UTC; without it that of --records, or
+    /// wingbeat/bundles among the user's data (XDG_DATA_HOME).
     #[arg(long, value_name = "DIR")]
     bundles: Option<PathBuf>,
     /// Folder with the lab's profile of parameters, fleet.param, and NAME.param or ID.param of single aircraft, with which the
@@ -305,7 +305,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         };
         let radio = arguments.radio.clone().map(UdpBroadcast::spawn);
         let mut ground = Ground::start_with(config, radio).await?;
-        if let Some(folder) = arguments.bundles.clone().or_else(own_bundles) {
+        let given = arguments.bundles.clone().or_else(|| arguments.records.clone());
+        if let Some(folder) = given.or_else(own_bundles) {
             ground.keep_bundles(Bundles { folder, read_clock: crate::console::READ_CLOCK });
         }
         if arguments.find {

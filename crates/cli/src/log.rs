@@ -180,6 +180,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
 
 /// Reads a flight, and says where it ends before its end.
 fn read(file: &Path) -> Result<Log> {
+    ensure!(!file.is_dir(), "{}: found a folder, expected the log of one flight", file.display());
     let log = Log::read_flight(file).with_context(|| file.display().to_string())?;
     if let Some(flaw) = &log.flaw {
         let blocks = log.blocks.len();

@@ -172,6 +172,30 @@ fn recorded() -> String {
 }
 
 #[test]
+fn a_bundles_folder_is_read_as_far_as_its_logs_go_and_what_is_no_log_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    refused(&["log", "export", &path, "--to", "kml"], &[&path, "found no flight log"]);
+    refused(&["log", "show", &path], &[&path, "found a folder, expected the log of one flight"]);
+    let empty = mission(folder.path(), "empty.mcap", "");
+    refused(&["log", "show", &empty], &["empty.mcap", "found an empty file, expected a flight log"]);
+    std::fs::remove_file(&empty).unwrap();
+    // Two aircraft, of which one lost its power.
+    let whole = std::fs::read(recorded()).unwrap();
+    for (aircraft, bytes) in [("aircraft-1", &whole[..]), ("aircraft-2", &whole[..whole.len() / 2])] {
+        std::fs::create_dir(folder.path().join(aircraft)).unwrap();
+        std::fs::write(folder.path().join(aircraft).join("000001-01.mcap"), bytes).unwrap();
+    }
+    std::fs::write(folder.path().join("manifest.json"), "{}").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    let output = command.args(["log", "export", &path, "--to", "kml"]).output().unwrap();
+    let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    assert_eq!(out.matches("<Placemark>").count(), 2);
+    assert!(said.contains("aircraft-2") && said.contains("read up to its last good chunk"), "{said}");
+}
+
+#[test]
 fn logs_that_cannot_be_stepped_through() {
     let file = recorded();
     let step = |more: &[&str], parts: &[&str]| {

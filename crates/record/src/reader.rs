@@ -123,7 +123,11 @@ impl Log {
         }
         // A file that was cut in its first chunk is a log without records.
         if journal.is_none() && log.about.is_empty() {
-            let found = log.flaw.unwrap_or_else(|| format!("{seen} bytes without that channel"));
+            let found = match log.flaw {
+                Some(_) if seen == 0 => "an empty file".to_owned(),
+                Some(flaw) => flaw,
+                None => format!("{seen} bytes without that channel"),
+            };
             return Err(ReadError::NoLog { found });
         }
         Ok(log)
