@@ -1,6 +1,7 @@
-//! Python with the MAVLink clients that the tests drive: one virtual environment under the target directory,
-//! made by whichever test comes first. Included by path, because tests of several crates use it.
+//! Python with the MAVLink clients that the tests drive, and one with what opens tables: virtual environments under the target
+//! directory, each made by the test that comes first. Included by path, because tests of several crates use it.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
+#![allow(dead_code, reason = "a test uses one of both")]
 
 use std::{
     path::{Path, PathBuf},
@@ -13,18 +14,37 @@ use std::{
 /// registry skips, with a line.
 pub(crate) fn python() -> Result<PathBuf, String> {
     static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    PYTHON.get_or_init(set_up).clone()
+    let words = [
+        "pymavlink==2.4.50",
+        "pyserial==3.5",
+        "mavsdk==4.1.0",
+        "dronekit==2.9.2",
+        "future==1.0.0",
+        "--bare",
+        "MAVProxy==1.8.75",
+        "--",
+        "pymavlink",
+        "serial",
+        "mavsdk",
+        "monotonic",
+        "MAVProxy",
+    ];
+    PYTHON.get_or_init(|| set_up("mavlink-clients", &words)).clone()
 }
 
-fn set_up() -> Result<PathBuf, String> {
+/// The same with polars, which opens Parquet.
+pub(crate) fn tables() -> Result<PathBuf, String> {
+    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    PYTHON.get_or_init(|| set_up("tables", &["polars==2.1.0", "--", "polars"])).clone()
+}
+
+fn set_up(name: &str, words: &[&str]) -> Result<PathBuf, String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/environment.py");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mavlink-clients");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut child = Command::new("python3")
         .arg(script)
         .arg(folder)
-        .args(["pymavlink==2.4.50", "pyserial==3.5", "mavsdk==4.1.0", "dronekit==2.9.2", "future==1.0.0"])
-        .args(["--bare", "MAVProxy==1.8.75"])
-        .args(["--", "pymavlink", "serial", "mavsdk", "monotonic", "MAVProxy"])
+        .args(words)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

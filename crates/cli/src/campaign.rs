@@ -11,7 +11,7 @@ use wingbeat_bench::campaign::row::{self, FIGURES, FlightRow};
 use wingbeat_bench::campaign::shard::Shard;
 use wingbeat_bench::campaign::stored::Stored;
 use wingbeat_bench::campaign::submit::{Engine, job_file};
-use wingbeat_bench::campaign::{Campaign, compare as pairs, sqlite};
+use wingbeat_bench::campaign::{Campaign, compare as pairs, parquet, sqlite};
 use wingbeat_bench::plan::Plan;
 
 use crate::bench::{RunArguments, print_outcome, read_plan};
@@ -33,11 +33,14 @@ pub(crate) struct MergeArguments {
     #[arg(required = true)]
     folders: Vec<PathBuf>,
     /// Add the flights to this SQLite database, which is made; flights that it has stay as they are.
-    #[arg(long, value_name = "FILE", required_unless_present = "csv")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["csv", "parquet"])]
     sqlite: Option<PathBuf>,
     /// Write the flights to this CSV file.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write the flights to this Parquet file.
+    #[arg(long, value_name = "FILE")]
+    parquet: Option<PathBuf>,
 }
 
 /// Arguments of `wingbeat bench compare`.
@@ -172,6 +175,11 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode> {
     if let Some(path) = &arguments.csv {
         let rows: Vec<FlightRow> = all.iter().map(Stored::row).collect();
         std::fs::write(path, results::csv(&rows)?).with_context(|| path.display().to_string())?;
+        println!("{}: {} flights", path.display(), rows.len());
+    }
+    if let Some(path) = &arguments.parquet {
+        let rows: Vec<FlightRow> = all.iter().map(Stored::row).collect();
+        parquet::write(path, &rows)?;
         println!("{}: {} flights", path.display(), rows.len());
     }
     if let Some(path) = &arguments.sqlite {

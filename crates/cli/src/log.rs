@@ -11,7 +11,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use wingbeat_agent::SigningKey;
 use wingbeat_geo::Instant;
 use wingbeat_record::event::Event;
-use wingbeat_record::export::{describe, tlog, track};
+use wingbeat_record::export::{describe, parquet, tlog, track};
 use wingbeat_record::reader::Log;
 use wingbeat_record::replay::{Options, Outcome, Until, replay};
 use wingbeat_record::step::{End, Steps};
@@ -164,6 +164,8 @@ pub(crate) enum Format {
     Scr,
     /// GPX 1.1.
     Gpx,
+    /// A table of positions: pandas, polars, DuckDB, R. Needs --out.
+    Parquet,
 }
 
 /// Runs the subcommand.
@@ -429,7 +431,11 @@ fn export(arguments: &ExportArguments) -> Result<()> {
         ensure!(logs.len() == 1, "found {} logs, expected one: this format has one aircraft", logs.len());
         Ok(&logs[0])
     };
-    let mut to: Box<dyn std::io::Write> = match &arguments.out {
+    ensure!(
+        arguments.to != Format::Parquet || arguments.out.is_some(),
+        "--out FILE: found none, expected a file: Parquet is no text"
+    );
+    let mut to: Box<dyn std::io::Write + Send> = match &arguments.out {
         Some(path) => {
             let file = File::create(path).with_context(|| format!("--out {}", path.display()))?;
             Box::new(BufWriter::new(file))
@@ -449,6 +455,7 @@ fn export(arguments: &ExportArguments) -> Result<()> {
         Format::Ns2 => track::ns2(&tracks(), with_heights, &mut to)?,
         Format::Bonnmotion => track::bonnmotion(&tracks(), with_heights, &mut to)?,
         Format::Gpx => track::gpx(&tracks(), time, &mut to)?,
+        Format::Parquet => parquet::tracks(&tracks(), &mut to)?,
     }
     to.flush()?;
     Ok(())

@@ -285,4 +285,5 @@ fn logs_that_cannot_be_compared() {
         &["log", "export", &file, "--to", "kml", "--flat"],
         &["--flat", "expected ns2, bonnmotion or scr"],
     );
+    refused(&["log", "export", &file, "--to", "parquet"], &["--out FILE", "expected a file"]);
 }

@@ -9,11 +9,13 @@
 //! | [`results`] | what is made of all flights: table, CSV, JSON, one page |
 //! | [`accept`] | the ranges that a plan expects of its figures |
 //! | [`compare`] | two campaigns side by side, flight by flight |
+//! | [`parquet`] | many campaigns in one table of Parquet |
 //! | [`sqlite`] | many campaigns in one database |
 //! | [`submit`] | job files for the engines that run many processes |
 
 pub mod accept;
 pub mod compare;
+pub mod parquet;
 mod plot;
 pub mod results;
 pub mod row;

@@ -2,9 +2,11 @@
 //!
 //! | module | for |
 //! |---|---|
+//! | [`parquet`](mod@parquet) | tables for pandas, polars, DuckDB and R |
 //! | [`tlog`] | MAVProxy, `mavlogdump`, QGroundControl |
 //! | [`track`] | positions of one or more flights: CSV, KML, KMZ, ns-2, BonnMotion, GPX, AutoCAD |
 
+pub mod parquet;
 pub mod tlog;
 pub mod track;
 

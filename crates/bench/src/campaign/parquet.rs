@@ -1,0 +1,71 @@
+//! The flights of campaigns as one table of Parquet: a row for each flight, with the columns of the CSV file.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use wingbeat_record::export::parquet::{Column, Values, write as write_table};
+
+use super::row::FlightRow;
+
+/// Writes them.
+///
+/// # Errors
+/// Names the file that cannot be written.
+pub fn write(path: &Path, rows: &[FlightRow]) -> Result<()> {
+    let here = || path.display().to_string();
+    let table = columns(rows)?;
+    let mut file = BufWriter::new(File::create(path).with_context(here)?);
+    write_table(&table, &mut file).with_context(here)?;
+    std::io::Write::flush(&mut file).with_context(here)
+}
+
+/// By name, in their order by name; what a flight has not is absent.
+fn columns(rows: &[FlightRow]) -> Result<Vec<Column>> {
+    let mut all: Vec<(String, Vec<Value>)> = Vec::new();
+    for row in rows {
+        let Value::Object(row) = serde_json::to_value(row)? else { bail!("found a flight without figures") };
+        for (index, (name, value)) in row.into_iter().enumerate() {
+            match all.get_mut(index) {
+                Some((_, values)) => values.push(value),
+                None => all.push((name, vec![value])),
+            }
+        }
+    }
+    Ok(all.into_iter().map(|(name, values)| Column { name, values: typed(&values) }).collect())
+}
+
+fn typed(values: &[Value]) -> Values {
+    let there = || values.iter().filter(|value| !value.is_null());
+    if there().all(Value::is_boolean) && there().next().is_some() {
+        Values::Flag(values.iter().map(Value::as_bool).collect())
+    } else if there().all(|value| value.as_i64().is_some()) && there().next().is_some() {
+        Values::Integer(values.iter().map(Value::as_i64).collect())
+    } else if there().all(Value::is_number) {
+        Values::Number(values.iter().map(Value::as_f64).collect())
+    } else {
+        let text = |value: &Value| match value {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        Values::Text(values.iter().map(text).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_of_what_its_values_are() {
+        let of = |text: &str| typed(&serde_json::from_str::<Vec<Value>>(text).unwrap());
+        assert_eq!(of("[true, null]"), Values::Flag(vec![Some(true), None]));
+        assert_eq!(of("[1, null]"), Values::Integer(vec![Some(1), None]));
+        assert_eq!(of("[1.0, 2]"), Values::Number(vec![Some(1.0), Some(2.0)]));
+        assert_eq!(of("[null]"), Values::Number(vec![None]));
+        assert_eq!(of("[\"a\", null]"), Values::Text(vec![Some("a".into()), None]));
+    }
+}

@@ -1,0 +1,45 @@
+//! Parquet files as they are written, opened by polars.
+
+#[path = "../../../tests/python/environment.rs"]
+mod environment;
+
+use std::path::Path;
+use std::process::Command;
+
+fn wingbeat(arguments: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = command.current_dir(root).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn polars_opens_what_is_exported_and_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (campaign, tracks, flights, csv) =
+        (path("campaign"), path("tracks.parquet"), path("flights.parquet"), path("flights.csv"));
+    let log = "tests/flights/perpendicular-mbcap-e.mcap";
+    wingbeat(&["log", "export", log, log, "--to", "parquet", "--out", &tracks]);
+    wingbeat(&["bench", "run", "tests/browser/crossing.toml", "--repeat", "2", "--out", &campaign]);
+    wingbeat(&["bench", "merge", &campaign, "--parquet", &flights, "--csv", &csv]);
+    for file in [&tracks, &flights] {
+        let bytes = std::fs::read(file).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{file}");
+    }
+    let python = match environment::tables() {
+        Ok(python) => python,
+        Err(why) => {
+            eprintln!("skipped: no polars here ({why})");
+            return;
+        }
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/clients/open_parquet.py");
+    let output = Command::new(python).arg(script).args([&tracks, &flights, &csv]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("done"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
