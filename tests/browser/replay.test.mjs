@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +13,7 @@ import { chromium } from 'playwright-core';
 
 import { FLAGS, freePort, PHASE_MS, ROOT, SHOTS, WINGBEAT } from './support.mjs';
 
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PLAN = 'tests/browser/crossing.toml';
 
 async function until(what, holds) {
@@ -44,10 +46,14 @@ test('a recorded flight is replayed, and nothing is commanded', { timeout: 4 * P
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
     page.on('request', (request) => request.url().startsWith('http') && asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    // Not as an element of the page: its content security policy forbids that.
+    await page.addInitScript({ content: AXE });
+    const accessible = async () => assert.deepEqual((await page.evaluate(() => window.axe.run())).violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);
     await page.goto(`${address}/replay`);
     assert.match(await page.getByTestId('replay-banner').innerText(), /REPLAY[\s\S]*none is commanded/);
     assert.match(await page.title(), /^Replay/);
     await page.getByTestId('record').first().waitFor();
+    await accessible();
     await page.screenshot({ path: join(SHOTS, 'replay-list.png') });
 
     // The folder of the flight: both of its aircraft.
@@ -71,6 +77,8 @@ test('a recorded flight is replayed, and nothing is commanded', { timeout: 4 * P
     await page.getByTestId('replay-row').first().getByRole('button').click();
     assert.match(await page.getByTestId('replay-separation').innerText(), /\d\sm to UAV/);
     assert.match(await page.getByTestId('replay-received').innerText(), /UAV \d: Beacon/);
+
+    await accessible();
 
     // Forwards by the keyboard, sixteen times as fast; then back.
     await page.getByTestId('replay-speed').selectOption('16');

@@ -2,6 +2,7 @@
  * A recorded flight of one aircraft or of many, on one time base: what held at any moment of it. Pure. Times of the replay count in
  * milliseconds from the beginning of the first log.
  */
+import { distanceM } from '../fleet/avoidance';
 import type { GeoPoint, RecordedEvent, RecordedTrack } from '../api/model';
 
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16] as const;
@@ -140,6 +141,29 @@ export function momentAt({ data, offsetMs }: Track, atMs: number): Moment | unde
     nearest: nearest == null || nearestCm == null ? undefined : { id: data.peers[nearest] ?? '', distanceM: nearestCm / 100 },
     stale: time - from > gapMs(data),
   };
+}
+
+/** The nearest other aircraft of the replay, by the positions of both logs. */
+export interface Near {
+  /** Index of its track. */
+  readonly index: number;
+  readonly distanceM: number;
+}
+
+/** For each aircraft the nearest other in space; undefined where no two are known. What a log has no more counts for nothing. */
+export function nearestOf(moments: readonly (Moment | undefined)[]): (Near | undefined)[] {
+  const found = moments.map((): Near | undefined => undefined);
+  const places = moments.map((moment) => (moment && !moment.stale ? moment.place : undefined));
+  for (const [index, one] of places.entries()) {
+    for (let other = index + 1; other < places.length; other += 1) {
+      const there = places[other];
+      if (!one || !there) continue;
+      const far = Math.hypot(distanceM(one, there), one.altitude_m - there.altitude_m);
+      if (far < (found[index]?.distanceM ?? Infinity)) found[index] = { index: other, distanceM: far };
+      if (far < (found[other]?.distanceM ?? Infinity)) found[other] = { index, distanceM: far };
+    }
+  }
+  return found;
 }
 
 /** The senders that an aircraft received up to a moment, each with its last datagram, the newest first. */

@@ -3,7 +3,7 @@ import { readRecords, readTrack } from '../api/records';
 import type { RecordedLog, RecordedResults, RecordedTrack } from '../api/model';
 import { colourOf } from '../map/features';
 import { readPreferences, type Preferences } from '../fleet/preferences';
-import { advanced, flightOf, momentAt, receivedAt, samplesFor, type Flight, type Moment, type Received, type Speed } from './flight';
+import { advanced, flightOf, momentAt, nearestOf, receivedAt, samplesFor, type Flight, type Moment, type Near, type Received, type Speed } from './flight';
 
 /** Logs that are replayed together. */
 export const LOGS_MAX = 128;
@@ -20,6 +20,8 @@ export interface Replayed {
   readonly id: string;
   readonly moment: Moment | undefined;
   readonly received: readonly Received[];
+  /** By the positions of both logs. */
+  readonly nearest: (Near & { readonly name: string }) | undefined;
 }
 
 export class Replay {
@@ -53,17 +55,25 @@ export class Replay {
     return [...folders];
   });
 
-  readonly aircraft: readonly Replayed[] = $derived(
-    (this.flight?.tracks ?? []).map((track, index): Replayed => ({
-      index,
-      name: track.data.name || track.data.file,
-      number: String(index + 1),
-      colour: colourOf(index),
-      id: track.data.aircraft,
-      moment: momentAt(track, this.atMs),
-      received: receivedAt(track, this.atMs),
-    })),
-  );
+  readonly aircraft: readonly Replayed[] = $derived.by(() => {
+    const tracks = this.flight?.tracks ?? [];
+    const moments = tracks.map((track) => momentAt(track, this.atMs));
+    const near = nearestOf(moments);
+    const name = (index: number): string => tracks[index]?.data.name || tracks[index]?.data.file || '';
+    return tracks.map((track, index): Replayed => {
+      const nearest = near[index];
+      return {
+        index,
+        name: name(index),
+        number: String(index + 1),
+        colour: colourOf(index),
+        id: track.data.aircraft,
+        moment: moments[index],
+        received: receivedAt(track, this.atMs),
+        nearest: nearest && { ...nearest, name: name(nearest.index) },
+      };
+    });
+  });
 
   #lastMs: number | undefined;
 

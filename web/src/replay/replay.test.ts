@@ -3,7 +3,7 @@ import { cleanup, fireEvent, render, screen } from '@testing-library/svelte';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { RecordedTrack } from '../api/model';
 import { readRecords, readTrack } from '../api/records';
-import { advanced, extentOf, flightOf, lastUpTo, momentAt, pathUpTo, receivedAt, samplesFor, type Track } from './flight';
+import { advanced, extentOf, flightOf, lastUpTo, momentAt, nearestOf, pathUpTo, receivedAt, samplesFor, type Track } from './flight';
 import ReplayBar from './ReplayBar.svelte';
 import { Replay } from './replay.svelte';
 
@@ -70,6 +70,15 @@ describe('a moment', () => {
     expect([momentAt(only(holed), 30_000)?.heightM, momentAt(only(holed), 30_000)?.stale]).toEqual([4, true]);
     expect(pathUpTo(only(holed), 70_000).map((piece) => piece.length)).toEqual([5, 5]);
   });
+});
+
+it('knows how near two are, by their own positions, in space', () => {
+  const north = log({ latitude_e7: log().latitude_e7.map((value) => (value ?? 0) + 899), altitude_mm: log().altitude_mm.map(() => 60_000) });
+  const moments = [momentAt(only(), 1_000), undefined, momentAt(only(north), 1_000)];
+  const [first, none, last] = nearestOf(moments);
+  expect([first?.index, none, last?.index]).toEqual([2, undefined, 0]);
+  expect(first?.distanceM).toBeCloseTo(Math.hypot(10, 10), 1);
+  expect(nearestOf([momentAt(only(), 1_000), momentAt(only(north), 99_000)])).toEqual([undefined, undefined]);
 });
 
 it('names the senders that are received, and forgets those that are not', () => {
