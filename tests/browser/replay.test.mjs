@@ -26,6 +26,12 @@ async function until(what, holds) {
   }
 }
 
+/** A picture is for people: a browser that is short of memory for one is asked once more. */
+const picture = (of, name) => {
+  const take = () => of.screenshot({ path: join(SHOTS, `${name}.png`) });
+  return take().catch(() => sleep(1_000).then(take));
+};
+
 test('a recorded flight is replayed, and nothing is commanded', { timeout: 4 * PHASE_MS }, async () => {
   mkdirSync(SHOTS, { recursive: true });
   const records = join(SHOTS, 'records');
@@ -54,7 +60,7 @@ test('a recorded flight is replayed, and nothing is commanded', { timeout: 4 * P
     assert.match(await page.title(), /^Replay/);
     await page.getByTestId('record').first().waitFor();
     await accessible();
-    await page.screenshot({ path: join(SHOTS, 'replay-list.png') });
+    await picture(page, 'replay-list');
 
     // The folder of the flight: both of its aircraft.
     await page.locator('fieldset').first().getByRole('checkbox').first().check();
@@ -105,7 +111,7 @@ test('a recorded flight is replayed, and nothing is commanded', { timeout: 4 * P
     }
     assert.ok(seen, 'a conflict is in the flight');
     await sleep(500);
-    await page.screenshot({ path: join(SHOTS, 'replay.png') });
+    await picture(page, 'replay');
 
     // What the bench came to, on a page of its own: it is shown, and none of its scripts would run.
     await page.getByTestId('replay-list').click();
@@ -115,7 +121,7 @@ test('a recorded flight is replayed, and nothing is commanded', { timeout: 4 * P
     await results.getByRole('heading', { name: 'Two aircraft that meet' }).waitFor();
     assert.ok(await results.locator('svg').count() > 0, 'its drawings are shown');
     assert.equal(await results.evaluate(() => self.origin), 'null', 'it has an origin of its own');
-    await results.screenshot({ path: join(SHOTS, 'results.png') });
+    await picture(results, 'results');
 
     // Nothing else is asked for, and nothing of the live page is loaded.
     const wrong = asked.filter((one) => !/^GET \/(replay|assets\/[\w.-]+|api\/v1\/records(\/track)?)$/.test(one));
