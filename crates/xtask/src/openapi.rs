@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process;
 
-/// Crate, and the document that its example `openapi` prints.
+/// Crate, and the document that its example `openapi_CRATE` prints.
 const DOCUMENTS: &[(&str, &str)] = &[("ground", "ground.json"), ("onboard", "wingbeatd.json")];
 
 /// Writes every document, or compares it with the committed one.
@@ -22,7 +22,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
             "--package",
             &format!("wingbeat-{name}"),
             "--example",
-            "openapi",
+            &format!("openapi_{name}"),
         ]);
         let document = process::output(&mut print)?;
         let path = folder.join(file);
