@@ -64,7 +64,7 @@ pub use wingbeat_autopilot::parameter::{
 };
 pub use wingbeat_autopilot::remote_id::{self as open_drone_id, OperatorPlace};
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
-pub use wingbeat_protocol::{Command, ConfigError, Phase, Severity, StateId, Text, View};
+pub use wingbeat_protocol::{Command, ConfigError, FlightRecord, Phase, Severity, StateId, Text, View};
 pub use wingbeat_wire::CommandId;
 
 use command::{Commands, Observation};
@@ -142,6 +142,9 @@ pub enum Input<'a> {
     Guard(Option<guardian::Answer>),
     /// Who had the aircraft before, as the guardian knows it. Its owner hands this in before the port opens.
     Before(Before),
+    /// What the swarm's flight before was, as an agent before this one knew it ([`Agent::flight_record`]). Its owner hands this in
+    /// first.
+    Flight(&'a FlightRecord),
     /// A ground station commands the autopilot through the gateway. The frame leaves after this.
     GroundStation {
         /// What it commands, for the log.
@@ -501,6 +504,7 @@ impl Agent {
                     self.before = before;
                 }
             }
+            Input::Flight(record) => self.remember_flight(now, record, out),
             Input::Guard(answer) => self.on_guardian_answer(answer, out),
             Input::GroundStation { what } => self.on_ground_station_command(now, what, out),
             Input::Probe(order) => self.broadcast_probe(now, order, out),
@@ -611,6 +615,12 @@ impl Agent {
     /// The aircraft's own waypoints (the master's mission before setup).
     pub fn route(&self) -> &[Point] {
         self.protocol.route()
+    }
+
+    /// What the swarm's flight is, once it is known. Its owner keeps it on the ground for an agent after this one; it may change
+    /// with the protocol's state.
+    pub fn flight_record(&self) -> Option<FlightRecord> {
+        self.protocol.flight_record()
     }
 
     /// The protocol's state, as far as it costs nothing.
@@ -757,7 +767,7 @@ impl Agent {
                 Phase::Moving | Phase::Waiting
                     if activity == Activity::Commanding && self.protocol.takes_up() =>
                 {
-                    self.route_hash
+                    self.protocol.left_on().unwrap_or(self.route_hash)
                 }
                 Phase::Start
                 | Phase::Preparing
@@ -850,6 +860,7 @@ impl Agent {
             TelemetryEvent::Identified(vehicle) => {
                 self.forget_autopilot(now);
                 self.judge_first_heartbeat(now, out);
+                self.forget_flight(now);
                 if vehicle.is_copter() {
                     out.log(Severity::Info, text!("flight controller: {vehicle}"));
                 } else {

@@ -23,7 +23,7 @@ use wingbeat_autopilot::mission::{self, ReadBack};
 use wingbeat_autopilot::target::RelativePosition;
 use wingbeat_autopilot::{Failure, Progress, Transmit};
 use wingbeat_geo::{Duration, Instant, Position};
-use wingbeat_protocol::{Actions, Command, Input, Phase, Route, Severity, StateId, Text, text};
+use wingbeat_protocol::{Actions, Command, FlightRecord, Input, Phase, Route, Severity, StateId, Text, text};
 use wingbeat_wire::Point;
 
 use crate::executor::{self, Executor};
@@ -76,7 +76,7 @@ enum Why {
 impl Why {
     const fn text(self) -> &'static str {
         match self {
-            Self::Protocol => "this protocol takes up no flight",
+            Self::Protocol => "it is no flight that is known here",
             Self::NotRead => "the mission was not read back",
             Self::Another => "the mission is not the one that it was left on",
             Self::NoItem => "the flight controller is at no item of its mission",
@@ -211,6 +211,15 @@ impl Agent {
             Severity::Warning,
             text!("in flight when first received: {mode}, {height_m:.1} m above home, at {latitude:.6} {longitude:.6}"),
         );
+        let mut actions = Actions::new();
+        if let Some(left_on) = self.rejoin.left_on
+            && self.protocol.rejoin(now, left_on.get(), &mut actions)
+        {
+            // From here on it is the protocol's: it holds, receives the others, and flies on.
+            self.rejoin.stop();
+            self.perform(now, &actions, out);
+            return;
+        }
         self.rejoin.is_found = self.mission.is_empty();
         self.rejoin.differs = false;
         self.rejoin.stage = Stage::Reading;
@@ -218,7 +227,6 @@ impl Agent {
         if !self.rejoin.answers() {
             return out.log(Severity::Warning, text!("{NOT_REJOINING}"));
         }
-        let mut actions = Actions::new();
         self.protocol.hold_found(now, &mut actions);
         self.perform(now, &actions, out);
         out.log(
@@ -227,6 +235,24 @@ impl Agent {
         );
         if self.protocol.view().state != StateId::Holding {
             self.refuse_flight(now, Why::Protocol, out);
+        }
+    }
+
+    /// What the flight of before was.
+    pub(crate) fn remember_flight(&mut self, now: Instant, record: &FlightRecord, out: &mut Outputs) {
+        if self.telemetry.system_id.is_some() || !self.protocol.remember(now, Some(record)) {
+            let flight = record.flight;
+            out.log(
+                Severity::Warning,
+                text!("the record of flight {flight:08x} is another aircraft's, or another configuration's: not used"),
+            );
+        }
+    }
+
+    /// With the first heartbeat: unless this agent answers for the aircraft, the flight of before is over.
+    pub(crate) fn forget_flight(&mut self, now: Instant) {
+        if !self.rejoin.answers() {
+            self.protocol.remember(now, None);
         }
     }
 

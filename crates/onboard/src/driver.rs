@@ -40,6 +40,7 @@ use wingbeat_wire::{Datagram, Draft, Message, Order, Phase, Refused, VehicleId};
 use crate::{
     autopilot_logs::{self, Fetcher},
     chrony::{Chrony, Sample},
+    flight::KeptFlight,
     gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::{KeysRefusal, OrderRefusal, Request},
@@ -197,6 +198,7 @@ pub(crate) struct Driver<R> {
     owing: Owing,
     withheld: Option<Withheld>,
     fetcher: Fetcher,
+    flight: KeptFlight,
     recording: Recording,
     /// What is wrong with the flight log, as it was logged last.
     recording_problem: Option<String>,
@@ -324,6 +326,7 @@ impl<R: Radio> Driver<R> {
             owing: Owing::default(),
             withheld: None,
             fetcher: Fetcher::new(None, 0, None),
+            flight: KeptFlight::default(),
             recording: Recording::Off(None),
             recording_problem: None,
             lease: Lease::default(),
@@ -347,6 +350,9 @@ impl<R: Radio> Driver<R> {
         if let Some(problem) = self.latch.problem().map(str::to_owned) {
             self.log(Severity::Error, problem);
         }
+        if let Some(problem) = self.flight.problem().map(str::to_owned) {
+            self.log(Severity::Warning, problem);
+        }
         if let Some(problem) = self.air.reserve.problem().map(str::to_owned) {
             self.log(Severity::Error, problem);
         }
@@ -364,6 +370,9 @@ impl<R: Radio> Driver<R> {
         }
         for owed in self.owing.kept().to_vec() {
             self.feed_owed(owed);
+        }
+        if let Some(record) = self.flight.take() {
+            self.feed(Input::Flight(&record));
         }
         self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));
         loop {
@@ -502,13 +511,14 @@ impl<R: Radio> Driver<R> {
         Self { chrony, ..self }
     }
 
-    /// Keeps over a restart that a pilot has the aircraft.
+    /// Admits who proves that a member of the fleet is at the other end.
     pub(crate) fn admitting(self, known: Option<wingbeat_tls::Identity>) -> Self {
         Self { known, ..self }
     }
 
-    pub(crate) fn keeping(self, latch: Latch) -> Self {
-        Self { latch, ..self }
+    /// Keeps over a restart that a pilot has the aircraft, and what the swarm's flight is.
+    pub(crate) fn keeping(self, latch: Latch, flight: KeptFlight) -> Self {
+        Self { latch, flight, ..self }
     }
 
     /// Keeps over a restart what is owed to the pilot.
@@ -912,6 +922,7 @@ impl<R: Radio> Driver<R> {
             self.log(severity, line);
         }
         self.latch.keep(self.agent.taken_by_pilot().map(|by| by.as_str()));
+        self.flight.keep(self.agent.view().state, || self.agent.flight_record());
         let log = std::mem::take(&mut self.out.log);
         let has_logged = !log.is_empty();
         for entry in log {

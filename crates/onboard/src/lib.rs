@@ -34,6 +34,7 @@ mod chrony;
 pub mod config;
 pub mod doctor;
 mod driver;
+mod flight;
 pub mod formation;
 pub mod gateway;
 mod guard;
@@ -86,6 +87,7 @@ use wingbeat_keys::counter::Reserve;
 
 use crate::{
     driver::{Driver, Publisher},
+    flight::KeptFlight,
     gateway::Gateway,
     http::Front,
     latch::Latch,
@@ -304,7 +306,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .probing(link_probe_period)
     .setting_clock(chrony_socket.as_deref())
     .admitting(known.clone())
-    .keeping(latch)
+    .keeping(latch, KeptFlight::open(state.as_deref()))
     .owing(owing)
     .fetching(fetcher)
     .recording(recording)

@@ -32,6 +32,7 @@ pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use mission::Mission;
 pub use muscop::Muscop;
+pub use swarm::FlightRecord;
 pub use sweep::Sweep;
 pub use view::{Absent, Absentees, AvoidanceView, Details, FormationView, SlotView, SwarmView, View};
 pub use wingbeat_wire::{Command, Phase, StateId};
@@ -293,6 +294,25 @@ pub trait Protocol {
     /// It does not hold so, or takes up no flight, or the route cannot be flown.
     fn take_up(&mut self, _route: &[Point], _reached: Option<u16>) -> Result<(), MissionError> {
         Err(MissionError::State { found: self.view().state })
+    }
+    /// What another machine rejoins this aircraft's flight by, with the record of the flight: it changes with each waypoint. None
+    /// where it cannot, or where the route alone is enough ([`Protocol::take_up`]).
+    fn left_on(&self) -> Option<u64> {
+        None
+    }
+    /// What the flight of a swarm is, once it is known: kept on the ground for the machine after this one. Built on each call.
+    fn flight_record(&self) -> Option<FlightRecord> {
+        None
+    }
+    /// Takes what the flight of before was, before anything is known of the aircraft; or, with nothing, forgets it. Whether it
+    /// was taken.
+    fn remember(&mut self, _now: Instant, _record: Option<&FlightRecord>) -> bool {
+        false
+    }
+    /// Its aircraft was found in flight where [`Protocol::left_on`] says, and was ours before this machine began: it rejoins the
+    /// flight that it remembers. Whether it does.
+    fn rejoin(&mut self, _now: Instant, _left_on: u64, _out: &mut Actions) -> bool {
+        false
     }
     /// The one way in. When it returns, `out` holds everything to do, in order.
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions);

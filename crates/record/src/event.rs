@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wingbeat_agent::ParameterName;
 use wingbeat_agent::guardian::{Answer, Before};
 use wingbeat_agent::{
-    Input, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder, Reply, Severity,
+    FlightRecord, Input, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder, Reply, Severity,
 };
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
@@ -79,6 +79,8 @@ pub enum Event<'a> {
     /// A parameter that an agent before owed to the pilot: name, the pilot's value, what overrode it, and whether these are whole
     /// numbers. An input.
     Owed(&'a str, f64, Option<f64>, bool),
+    /// What the swarm's flight before was: an input.
+    Flight(Box<FlightRecord>),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -207,6 +209,7 @@ impl<'a> Event<'a> {
                 Self::Parameters(Some((name.as_str(), value)))
             }
             Input::Before(before) => Self::Before(before),
+            Input::Flight(record) => Self::Flight(Box::new(record.clone())),
             Input::GroundStation { what } => Self::GroundStation(what),
             Input::Probe(ProbeOrder { test, sequence, period_ms, unsigned_len }) => {
                 let unsigned_len = u32::try_from(unsigned_len).unwrap_or(u32::MAX);
@@ -243,6 +246,7 @@ impl<'a> Event<'a> {
             Self::Mission(points) => Input::Mission(points),
             Self::Guard(answer) => Input::Guard(*answer),
             Self::Before(before) => Input::Before(*before),
+            Self::Flight(record) => Input::Flight(record),
             Self::Parameters(None) => Input::Parameters(ParameterOrder::ReadAll),
             Self::Parameters(Some((name, value))) => {
                 let name = ParameterName::new(name).ok_or(Refused::Malformed)?;
@@ -294,7 +298,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 28] = [
+    pub const NAMES: [&'static str; 29] = [
         "began",
         "lost",
         "wake",
@@ -323,6 +327,7 @@ impl<'a> Event<'a> {
         "sample",
         "parameters",
         "owed",
+        "flight",
     ];
 
     /// Its name, for filters.
@@ -342,6 +347,7 @@ impl<'a> Event<'a> {
             Self::Mission(_) => "mission",
             Self::Guard(_) => "guard",
             Self::Before(_) => "before",
+            Self::Flight(_) => "flight",
             Self::Parameters(_) => "parameters",
             Self::Owed(..) => "owed",
             Self::GroundStation(_) => "ground-station",

@@ -246,6 +246,7 @@ impl LogFile {
             | Event::Order(_)
             | Event::Guard(_)
             | Event::Before(_)
+            | Event::Flight(_)
             | Event::Probe(_)
             | Event::Lease(_)
             | Event::ToAutopilot(_)

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use wingbeat_agent::guardian::Before;
 use wingbeat_agent::separation::Figures;
 use wingbeat_agent::{
-    Agent, AvoidanceTally, Command, Input, LogEntry, Outputs, Phase, Rejection, Reply, Severity, StateId,
-    Status, Text,
+    Agent, AvoidanceTally, Command, FlightRecord, Input, LogEntry, Outputs, Phase, Rejection, Reply,
+    Severity, StateId, Status, Text,
 };
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, RosterError, VehicleId};
@@ -53,6 +53,8 @@ struct Vehicle {
     /// The pilot that holds its sticks, and since when.
     pilot: Option<(Pilot, Instant)>,
     companion: Companion,
+    /// What the companion that died last has kept of its swarm's flight.
+    flight: Option<Box<FlightRecord>>,
     /// Its guardian, where it has the flight controller.
     guard: Option<Box<Guard>>,
     /// Whether its guardian ended.
@@ -222,6 +224,7 @@ impl World {
                 controller: controller.into(),
                 wake_at: Instant::NEVER,
                 companion: Companion::Lives,
+                flight: None,
                 guard: None,
                 is_guardian_dead: false,
                 was_given_back: false,
@@ -533,6 +536,7 @@ impl World {
                 aircraft.guard = Some(Box::new(Guard::take_over(self.now, pulse)));
             }
             aircraft.companion = companion;
+            aircraft.flight = aircraft.agent.flight_record().map(Box::new);
         } else if companion == Companion::Dead {
             aircraft.companion = Companion::Dead;
         }
@@ -547,6 +551,9 @@ impl World {
             aircraft.wake_at = Instant::NEVER;
             if let Some(record) = &mut self.record {
                 record.begin(self.now, vehicle, &aircraft.agent);
+            }
+            if let Some(record) = self.vehicles[vehicle].flight.take() {
+                self.agent(vehicle, Input::Flight(&record));
             }
             self.agent(vehicle, Input::Wake);
         }

@@ -144,6 +144,11 @@ impl Report {
 }
 
 impl Barrier {
+    /// Of an aircraft that rejoins a flight: what its leader commands, and which members have arrived, it receives anew.
+    pub(super) fn rejoining(now: Instant) -> Self {
+        Self { led_since: now, ..Self::default() }
+    }
+
     /// Takes a command of our leader, and withdraws it where a member turns out to be behind. A command from the leader
     /// itself counts as it was sent last: the leader withdraws it when a member that was lost is received again.
     fn take_command(&mut self, swarm: &Swarm, now: Instant, slot: usize, report: &Report) {

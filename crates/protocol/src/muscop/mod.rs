@@ -24,11 +24,12 @@ use serde::{Deserialize, Serialize};
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Point, VehicleId};
 
+use crate::swarm::rejoin::Place;
 use crate::swarm::view::FormationCenter;
-use crate::swarm::{self, Swarm, plan};
+use crate::swarm::{self, FlightRecord, Swarm, plan};
 use crate::{
-    Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, MissionError, Phase,
-    Protocol, StateId, Text, View,
+    Action, Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, MissionError, Phase,
+    Protocol, Severity, StateId, Text, View, push, text,
 };
 use barrier::Barrier;
 pub use barrier::BarrierState;
@@ -136,6 +137,60 @@ impl Protocol for Muscop {
             .filter(|m| m.len() >= 2)
             .ok_or(plan::PlanError::Waypoints(mission.len()))?;
         Ok(())
+    }
+
+    fn takes_up(&self) -> bool {
+        match self.swarm.state() {
+            State::Start => self.swarm.assignment().is_planned(),
+            State::Flying(_) => self.left_on().is_some(),
+            State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => false,
+        }
+    }
+
+    fn left_on(&self) -> Option<u64> {
+        let State::Flying(flight) = self.swarm.state() else { return None };
+        self.swarm.place_key(match flight {
+            BarrierState::WaypointReached { waypoint } => Place::At(waypoint),
+            BarrierState::MovingToWaypoint { waypoint, .. } => Place::To(waypoint),
+        })
+    }
+
+    fn flight_record(&self) -> Option<FlightRecord> {
+        self.swarm.flight_record()
+    }
+
+    fn remember(&mut self, now: Instant, record: Option<&FlightRecord>) -> bool {
+        match record {
+            Some(record) => self.swarm.remember(now, record),
+            None => {
+                self.swarm.forget();
+                false
+            }
+        }
+    }
+
+    fn rejoin(&mut self, now: Instant, left_on: u64, out: &mut Actions) -> bool {
+        let Some(place) = self.swarm.remembered_place(left_on) else { return false };
+        self.barrier = Barrier::rejoining(now);
+        let commanded_by = self.swarm.members().leader();
+        let (flight, target) = match place {
+            Place::At(waypoint) => (BarrierState::WaypointReached { waypoint }, None),
+            Place::To(waypoint) => (
+                BarrierState::MovingToWaypoint { waypoint, commanded_by },
+                self.swarm.assignment().route().get(usize::from(waypoint)).copied(),
+            ),
+        };
+        self.swarm.rejoin(now, flight, target, out);
+        let state = self.state_id();
+        push(out, Action::Log(Severity::Warning, text!("{state}: {}, rejoins its swarm", self.detail())));
+        true
     }
 
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {

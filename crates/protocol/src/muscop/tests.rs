@@ -22,6 +22,7 @@ mod faults;
 mod landing;
 mod model;
 mod preview;
+mod rejoin;
 mod returning;
 mod table;
 

@@ -31,6 +31,8 @@ pub(super) struct Navigation {
 #[derive(Clone, Copy, Debug)]
 struct LegHold {
     since: Instant,
+    /// It lasts at least until then.
+    least_until: Instant,
     /// The autopilot holds; before that it takes no other order.
     is_confirmed: bool,
 }
@@ -61,7 +63,8 @@ impl Navigation {
     ) {
         use core::hash::Hash as _;
         (self.target.map(super::table::fingerprint::coordinates), self.has_arrived).hash(state);
-        self.hold.map(|hold| (ages.of(hold.since), hold.is_confirmed)).hash(state);
+        let hold = |hold: LegHold| (ages.of(hold.since), ages.of(hold.least_until), hold.is_confirmed);
+        self.hold.map(hold).hash(state);
         self.held.as_millis().hash(state);
         self.held_at.map(|(at, off_m)| (ages.of(at), off_m.to_bits())).hash(state);
     }
@@ -160,7 +163,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             // Those behind hold on this message, not when they notice that this aircraft slows down.
             return Some(Urgency::Immediate);
         }
-        if !is_near && self.may_resume_leg(now, HOLD_LEAST) {
+        if !is_near && self.may_resume_leg(now) {
             self.timers.stop(Timer::Yield);
             self.resume_leg(now, out);
         }
@@ -176,11 +179,31 @@ impl<F: Copy + PartialEq> Swarm<F> {
             self.navigation.held = Duration::ZERO;
         }
         self.navigation.held_at = Some((now, off_m));
-        self.navigation.hold = Some(LegHold { since: now, is_confirmed: false });
+        self.begin_hold(now, now + HOLD_LEAST, out);
         if self.state == State::MovingToLand {
             self.timers.stop(Timer::Leg);
         }
+    }
+
+    fn begin_hold(&mut self, now: Instant, least_until: Instant, out: &mut Actions) {
+        self.navigation.hold = Some(LegHold { since: now, least_until, is_confirmed: false });
         push(out, Action::Order(Order::Hold));
+    }
+
+    /// An aircraft that is found in flight holds where it is; with a target it holds on its way there, at least until then.
+    pub(super) fn hold_found(
+        &mut self,
+        now: Instant,
+        target: Option<Point>,
+        least_until: Instant,
+        out: &mut Actions,
+    ) {
+        self.navigation = Navigation { target, ..Navigation::default() };
+        if target.is_none() {
+            return push(out, Action::Order(Order::Hold));
+        }
+        self.begin_hold(now, least_until, out);
+        self.timers.set(Timer::Yield, self.config.patience_after(now));
     }
 
     /// Whether it holds on its leg.
@@ -188,9 +211,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.navigation.hold.is_some()
     }
 
-    /// Whether it has held on its leg for at least so long, and stands.
-    fn may_resume_leg(&self, now: Instant, least: Duration) -> bool {
-        let has_held = |hold: LegHold| hold.is_confirmed && now.since(hold.since) >= least;
+    /// Whether it has held on its leg for long enough, and stands.
+    fn may_resume_leg(&self, now: Instant) -> bool {
+        let has_held = |hold: LegHold| hold.is_confirmed && now >= hold.least_until;
         self.navigation.hold.is_some_and(has_held) && self.ownship.is_standing()
     }
 

@@ -88,6 +88,11 @@ impl Ownship {
         self.home
     }
 
+    /// Where it stood before its motors were armed, as another machine saw it.
+    pub(super) fn set_home(&mut self, home: Option<Point>) {
+        self.home = home;
+    }
+
     pub(crate) fn is_armed(&self) -> bool {
         self.telemetry.is_some_and(|telemetry| telemetry.armed)
     }

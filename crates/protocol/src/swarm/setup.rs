@@ -293,7 +293,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     /// Takes the master's plan as ours, if this aircraft can fly it.
-    fn adopt(&mut self, now: Instant, flight: u32, plan: Plan, changes: &mut Changes) -> Result<(), Refused> {
+    pub(super) fn adopt(
+        &mut self,
+        now: Instant,
+        flight: u32,
+        plan: Plan,
+        changes: &mut Changes,
+    ) -> Result<(), Refused> {
         let slot = plan.slots.iter().position(|&s| s == self.config.me).ok_or(Refused::UnexpectedSender)?;
         let master =
             plan.slots.iter().position(|&s| s == self.config.master).ok_or(Refused::Contradiction)?;

@@ -54,7 +54,7 @@ pub(super) fn fly(root: &Path, wingbeat: &Path, folder: &Path, image: &Image, pa
     test.operator.take_off()?;
     test.operator.completes()?;
     test.restart("a fresh daemon on the ground is shown")?;
-    test.survives_a_kill()?;
+    test.survives_kills()?;
     test.is_left_safe_by_a_stop()?;
     let counter = test.survives_power_cuts()?;
     test.starts_with_a_corrupt_configuration()?;
@@ -152,11 +152,29 @@ impl Test<'_> {
         self.operator.is_ready(what)
     }
 
-    /// `kill -9` in flight: another daemon, which reports that the guardian has the aircraft; down; the line given back.
-    fn survives_a_kill(&mut self) -> Result<()> {
+    /// `kill -9` in flight: another daemon, to which the guardian gives the aircraft back, and which goes on with its mission.
+    /// Killed once more on the same flight: the guardian lands it, and gives the line back.
+    fn survives_kills(&mut self) -> Result<()> {
         self.operator.take_off()?;
-        let old = self.property("MainPID")?;
+        self.kill()?;
+        self.operator.until("it takes up its mission", |status| {
+            status["detail"].as_str().is_some_and(|detail| detail.starts_with("found on its route"))
+        })?;
+        self.operator.until("it is moving again", |status| status["phase"] == "moving")?;
+        self.operator.story.log(&self.operator.sim.last());
         let from = self.operator.sim.printed();
+        let killed = Instant::now();
+        self.kill()?;
+        self.operator.until("it reports to the PC Companion that it has not the aircraft", |status| {
+            status["phase"] == "start" && status["flight_controller"]["link"] != "up"
+        })?;
+        self.operator.lands(from, killed, &["BRAKE", "LAND"])?;
+        self.operator.is_ready("the daemon has the line back, and is shown")
+    }
+
+    /// `kill -9` of the daemon, and another that is ready.
+    fn kill(&mut self) -> Result<()> {
+        let old = self.property("MainPID")?;
         let killed = Instant::now();
         self.guest.output(&format!("systemctl kill --kill-whom=main --signal=KILL {UNIT}"))?;
         self.log("kill -9 of the daemon in flight");
@@ -169,11 +187,7 @@ impl Test<'_> {
         let took = killed.elapsed();
         let (found, most) = (took.as_secs_f64(), RESTART_LIMIT.as_secs());
         ensure!(took < RESTART_LIMIT, "restart: found {found:.1} s, expected at most {most} s");
-        self.operator.until("it reports to the PC Companion that it has not the aircraft", |status| {
-            status["phase"] == "start" && status["flight_controller"]["link"] != "up"
-        })?;
-        self.operator.lands(from, killed, &["BRAKE", "LAND"])?;
-        self.operator.is_ready("the daemon has the line back, and is shown")
+        Ok(())
     }
 
     /// `systemctl stop` in flight: the guardian brings the aircraft to the ground.

@@ -102,7 +102,7 @@ impl Operator {
     pub(super) fn take_off(&self) -> Result<()> {
         self.story.until("the mission is accepted", || {
             let waypoint = |latitude_deg: f64| json!({"latitude_deg": latitude_deg, "longitude_deg": -0.3464, "height_m": 10.0});
-            let waypoints = [waypoint(39.4825), waypoint(39.4829)];
+            let waypoints = [waypoint(39.4825), waypoint(39.4834)];
             let body = json!({"vehicle": ID, "mission": {"name": "there", "waypoints": waypoints}});
             let (code, _) = http::ask(&self.page(), "PUT", "/api/v1/fleet/mission", Some(&body))?;
             Ok((code == 200).then_some(()))

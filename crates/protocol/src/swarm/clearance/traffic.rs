@@ -91,6 +91,11 @@ impl Traffic {
         &self.tracks[slot]
     }
 
+    /// Where a member stood first.
+    pub(crate) fn home(&self, slot: usize) -> Option<Point> {
+        self.tracks.get(slot).and_then(|track| track.home)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Track> {
         self.tracks.iter()
     }
