@@ -1,7 +1,7 @@
 //! Daemons that die in each phase of a MUSCOP flight and are started again at once: real processes, swarms of three, one for each
-//! phase, all at the same time. The one that is started again reads from its flight controller where the aircraft is, is
-//! in its swarm again on the ground, and is left safe in flight: its guardian lands it, or, where that died too, it hovers until
-//! the operator lands it. Nothing comes nearer than 5 m to anything, and all land. `-- --nocapture` prints what happened.
+//! phase, all at the same time. The one that is started again reads from its flight controller where the aircraft is, and is
+//! in its swarm again: on the ground when it is set up, and on the route at once. In take-off and landing its guardian lands it,
+//! and where that died too it hovers until the operator lands it. Nothing comes nearer than 5 m to anything, and all land. `-- --nocapture` prints what happened.
 #![allow(clippy::disallowed_methods, reason = "processes fly in real time")]
 
 #[path = "../../crates/onboard/tests/common/client.rs"]
@@ -32,6 +32,14 @@ const READ_WITHIN_M: f64 = 8.0;
 /// SAFE-07.
 const NEAREST_M: f64 = 5.0;
 
+/// What becomes of an aircraft whose daemon died in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// Its guardian gives it back, and it flies on with its swarm.
+    Rejoins,
+    Lands,
+}
+
 /// What dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dies {
@@ -48,6 +56,8 @@ struct Death {
     victim: usize,
     /// Whether it is the time, as the one that dies says.
     when: fn(&AircraftStatus) -> bool,
+    /// Where it flew.
+    then: Then,
 }
 
 fn height_m(status: &AircraftStatus) -> f64 {
@@ -59,60 +69,75 @@ fn speed_m_s(status: &AircraftStatus) -> f64 {
 }
 
 const DEATHS: [Death; 10] = [
-    Death { phase: "before Setup", dies: Dies::Daemon, victim: 1, when: |s| s.state == StateId::Start },
+    Death {
+        phase: "before Setup",
+        dies: Dies::Daemon,
+        victim: 1,
+        when: |s| s.state == StateId::Start,
+        then: Then::Lands,
+    },
     Death {
         phase: "set up, on the ground",
         dies: Dies::Daemon,
         victim: 1,
         when: |s| matches!(s.state, StateId::Setup | StateId::ReadyToFly),
+        then: Then::Lands,
     },
     Death {
         phase: "taking off",
         dies: Dies::Daemon,
         victim: 1,
         when: |s| s.state == StateId::TakingOff && height_m(s) > 1.0,
+        then: Then::Lands,
     },
     Death {
         phase: "on the way to its slot",
         dies: Dies::Daemon,
         victim: 2,
         when: |s| s.state == StateId::TakingOff && speed_m_s(s) > 1.0,
+        then: Then::Lands,
     },
     Death {
         phase: "in its slot",
         dies: Dies::Daemon,
         victim: 1,
         when: |s| s.state == StateId::SetupFinished,
+        then: Then::Lands,
     },
     Death {
         phase: "on a leg",
         dies: Dies::Daemon,
         victim: 1,
         when: |s| s.state == StateId::MovingToWaypoint && speed_m_s(s) > 2.0,
+        then: Then::Rejoins,
     },
     Death {
         phase: "on a leg, leading",
         dies: Dies::Daemon,
         victim: 0,
         when: |s| s.state == StateId::MovingToWaypoint && speed_m_s(s) > 2.0,
+        then: Then::Rejoins,
     },
     Death {
         phase: "on a leg, whole companion",
         dies: Dies::Companion,
         victim: 1,
         when: |s| s.state == StateId::MovingToWaypoint && speed_m_s(s) > 2.0,
+        then: Then::Lands,
     },
     Death {
         phase: "at a waypoint's barrier",
         dies: Dies::Daemon,
         victim: 1,
         when: |s| s.state == StateId::WaypointReached,
+        then: Then::Rejoins,
     },
     Death {
         phase: "landing",
         dies: Dies::Daemon,
         victim: 1,
         when: |s| s.state == StateId::Landing || s.state == StateId::MovingToLand,
+        then: Then::Lands,
     },
 ];
 
@@ -262,7 +287,7 @@ struct Row {
 }
 
 async fn fly(death: &'static Death, radio: u16) -> Row {
-    let Death { phase, dies, victim, .. } = *death;
+    let Death { phase, dies, victim, then, .. } = *death;
     let mut swarm = Swarm::new(radio).await;
     swarm.ready().await;
     let before = swarm.until_death(death).await;
@@ -281,7 +306,8 @@ async fn fly(death: &'static Death, radio: u16) -> Row {
     let place = Position::from_degrees(at.latitude_deg, at.longitude_deg, at.altitude_m).unwrap();
     let off_m = Frame::new(truth.position).to_local(place).length();
     assert!(off_m < READ_WITHIN_M, "{phase}: {off_m} m off: {here:?}, {truth:?}");
-    assert_eq!(status.state, StateId::Start, "{phase}: it orders nothing: {status:?}");
+    let rejoins = flew && dies == Dies::Daemon && then == Then::Rejoins;
+    assert_eq!(status.state == StateId::Start, !rejoins, "{phase}: it orders nothing: {status:?}");
     assert!(status.engaged, "{phase}: {status:?}");
     let (mode, is_armed) = (status.flight_controller.mode.clone().unwrap(), status.flight_controller.armed);
     let place = if is_armed { "in flight" } else { "down" };
@@ -292,6 +318,11 @@ async fn fly(death: &'static Death, radio: u16) -> Row {
             assert!(!is_armed, "{phase}: {status:?}");
             swarm.flown_again().await;
             "set up again: flies with the others".to_owned()
+        }
+        (true, Dies::Daemon) if rejoins => {
+            assert!(is_armed, "{phase}: {status:?}");
+            again.daemon.prints("rejoins its swarm").await;
+            "rejoins; lands with the others".to_owned()
         }
         (true, Dies::Daemon) => {
             // The line was given back when the motors were off.
@@ -315,6 +346,11 @@ async fn fly(death: &'static Death, radio: u16) -> Row {
         }
     };
     let mut others = vec![];
+    if rejoins {
+        for (index, one) in swarm.aircraft.iter().enumerate() {
+            one.until(&format!("{phase}: {index} completed"), |s| s.state == StateId::Finished).await;
+        }
+    }
     for (index, truth) in swarm.truths.iter_mut().enumerate() {
         if index != victim {
             let over = |s: &AircraftStatus| matches!(s.state, StateId::Finished | StateId::Aborted);

@@ -2,7 +2,8 @@
 //!
 //! It reads from the flight controller what is known there: mode and position from telemetry, the mission and its current item.
 //! A pilot's aircraft it asks nothing. Where the guardian gave the aircraft back on its route ([`Before::OnRoute`]) and the
-//! mission that is read is that route, the flight goes on; in every other case nothing is ordered, or, where the guardian has
+//! mission that is read is that route, the flight goes on; one of a swarm is handed to its protocol, which rejoins the flight that
+//! it was told of ([`crate::Input::Flight`]). In every other case nothing is ordered, or, where the guardian has
 //! left the aircraft to this agent, it lands:
 //!
 //! ```text

@@ -7,6 +7,7 @@ use wingbeat_wire::{Coordinates, Message, Point, Refused};
 
 use super::{Config, Landing, LeaderLost, State};
 use crate::swarm::plan::{self, position};
+use crate::swarm::rejoin::LISTENS;
 use crate::swarm::timer::{Timer, TimerSet};
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Abort, Host, Reason, Transition, Trigger, Urgency};
@@ -64,6 +65,8 @@ pub(super) struct Guidance {
     is_fresh: bool,
     /// It holds because another stands on its way to its slot (slave).
     gives_way: bool,
+    /// Its companion was restarted in flight: it holds as one that has lost its leader, and follows it again from then on (slave).
+    rejoins_at: Option<Instant>,
     /// Its pilot has been up (leader).
     was_up: bool,
     /// Since when its motors run (leader).
@@ -88,6 +91,7 @@ impl Guidance {
             received: None,
             is_fresh: false,
             gives_way: false,
+            rejoins_at: None,
             was_up: false,
             armed_since: None,
             heading: None,
@@ -99,6 +103,13 @@ impl Guidance {
     /// Takes how its flight controller moves.
     pub(super) fn set_handling(&mut self, handling: Handling) {
         self.handling = handling;
+    }
+
+    /// The state of a slave that rejoins its flight.
+    pub(super) fn rejoin(&mut self, swarm: &Swarm, now: Instant) -> GuidanceState {
+        self.slot_m = planned_slot_m(swarm);
+        self.rejoins_at = Some(now + LISTENS);
+        GuidanceState::LeaderLost { land_at: now + swarm.config().hold_before_landing }
     }
 
     /// Takes a report of the flight controller.
@@ -203,7 +214,12 @@ impl Guidance {
             GuidanceState::Ready | GuidanceState::Following if is_silent => {
                 Some(self.without_leader(swarm, now))
             }
-            GuidanceState::LeaderLost { .. } if self.is_fresh && self.config.follows_again => Some(following),
+            GuidanceState::LeaderLost { .. }
+                if self.is_fresh
+                    && (self.config.follows_again || self.rejoins_at.is_some_and(|at| now >= at)) =>
+            {
+                Some(following)
+            }
             GuidanceState::LeaderLost { land_at } if now >= land_at => {
                 Some(Transition::because(State::Aborted(Abort::LAND), Reason::LeaderSilentUndecided))
             }
@@ -318,6 +334,9 @@ impl Guidance {
             State::Flying(GuidanceState::Ready) => text!("in slot {slot}, waiting for the leader"),
             State::Flying(GuidanceState::FollowMe) => text!("flown by its pilot, broadcasting its position"),
             State::Flying(GuidanceState::Following) => text!("following in slot {slot}"),
+            State::Flying(GuidanceState::LeaderLost { .. }) if self.rejoins_at.is_some() => {
+                text!("holding, rejoins its swarm when it receives its leader, or lands")
+            }
             State::Flying(GuidanceState::LeaderLost { .. }) => {
                 text!("the leader is silent: holding, then landing")
             }
@@ -394,9 +413,8 @@ impl Host for Guidance {
     }
 
     fn enter(&mut self, swarm: &mut Swarm, now: Instant, _: State, out: &mut Actions) -> Option<Urgency> {
-        let formation = plan::formation(swarm.assignment().plan()).ok();
-        self.slot_m = formation.map(|formation| formation.offset_m(swarm.assignment().slot(), 0.0));
-        self.gives_way = false;
+        self.slot_m = planned_slot_m(swarm);
+        (self.gives_way, self.rejoins_at) = (false, None);
         let State::Flying(flight) = swarm.state() else { return None };
         match flight {
             // A leader that was never received may not have been started yet: it is waited for as long as an operator.
@@ -544,6 +562,12 @@ pub(super) fn state_id(swarm: &Swarm) -> StateId {
         GuidanceState::LeaderLost { .. } => StateId::LeaderLost,
         GuidanceState::Descending { .. } => StateId::Landing,
     }
+}
+
+/// From the leader to the own slot, in the plan: metres right of the leader's heading, and ahead.
+fn planned_slot_m(swarm: &Swarm) -> Option<DVec2> {
+    let formation = plan::formation(swarm.assignment().plan()).ok()?;
+    Some(formation.offset_m(swarm.assignment().slot(), 0.0))
 }
 
 /// Where the own slot is when the leader is there (thesis equation 7.1), as much higher or lower as the formation has it,

@@ -11,6 +11,7 @@
 //! slave:  SetupFinished ─Start▶ WaitMaster ─coordinates▶ Following ─Land▶ (MovingToLand ▶) Landing ▶ Finished
 //!         WaitMaster, Following ─silence▶ as configured: LeaderLost (holding), Aborted (landing)
 //! slave:  Hold, Land by the operator, or a failure ▶ Aborted
+//! slave whose companion was restarted: LeaderLost, until it has listened and its leader leads ▶ Following
 //! ```
 //!
 //! What comes before and after the flight is [`Swarm`]'s; the flight is in [`guidance`]. Departures from the thesis are listed with their reasons in
@@ -28,11 +29,12 @@ pub use guidance::GuidanceState;
 use wingbeat_geo::Instant;
 use wingbeat_wire::Point;
 
+use crate::swarm::rejoin::Place;
 use crate::swarm::view::FormationCenter;
-use crate::swarm::{self, Swarm};
+use crate::swarm::{self, FlightRecord, Swarm};
 use crate::{
     Action, Actions, Asked, Command, Denied, Details, EndFlight, Fence, Handling, Input, MissionError, Phase,
-    Protocol, StateId, Text, View,
+    Protocol, Severity, StateId, Text, View, push, text,
 };
 use guidance::Guidance;
 
@@ -91,6 +93,48 @@ impl Protocol for FollowMe {
 
     fn set_handling(&mut self, handling: Handling) {
         self.guidance.set_handling(handling);
+    }
+
+    /// A slave's flight. The leader's is its pilot's.
+    fn takes_up(&self) -> bool {
+        !self.is_leader() && self.swarm.remembers_flight() || self.left_on().is_some()
+    }
+
+    fn left_on(&self) -> Option<u64> {
+        match self.swarm.state() {
+            State::Flying(GuidanceState::Ready | GuidanceState::Following) if !self.is_leader() => {
+                self.swarm.place_key(Place::At(0))
+            }
+            State::Start
+            | State::Setup
+            | State::ReadyToFly
+            | State::TakingOff(_)
+            | State::SetupFinished
+            | State::Flying(_)
+            | State::MovingToLand
+            | State::Landing
+            | State::Finished
+            | State::Aborted(_) => None,
+        }
+    }
+
+    fn flight_record(&self) -> Option<FlightRecord> {
+        self.swarm.flight_record()
+    }
+
+    fn remember(&mut self, now: Instant, record: Option<&FlightRecord>) -> bool {
+        self.swarm.remember(now, record)
+    }
+
+    fn rejoin(&mut self, now: Instant, left_on: u64, out: &mut Actions) -> bool {
+        let may_be = !self.is_leader() && self.swarm.remembered_place(left_on).is_some();
+        if may_be {
+            let flight = self.guidance.rejoin(&self.swarm, now);
+            self.swarm.rejoin(now, flight, None, out);
+            let (state, detail) = (self.state_id(), self.detail());
+            push(out, Action::Log(Severity::Warning, text!("{state}: {detail}")));
+        }
+        may_be
     }
 
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {

@@ -777,3 +777,51 @@ fn follow_13_below_which_height_the_leader_lands_is_configured() {
         assert_eq!(rig.state(0) == StateId::Landing, lands);
     }
 }
+
+/// A slave whose companion was restarted: it holds as one without a leader, and follows again whatever is configured for a leader
+/// that falls silent. One whose leader is silent lands, and the leader itself is its pilot's.
+#[test]
+fn follow_20_a_slave_whose_companion_was_restarted_follows_again_once_it_has_listened() {
+    for (is_received, lands) in [(true, false), (false, true)] {
+        let mut rig = Rig::new(4, Layout::Linear, USUAL);
+        rig.lead();
+        rig.leader_m_s = DVec3::Y * 3.0;
+        rig.run(5);
+        let leader = &rig.craft[0].follow;
+        assert!(leader.left_on().is_none() && !leader.takes_up());
+        let follow = &rig.craft[2].follow;
+        let (record, key) = (follow.flight_record().unwrap(), follow.left_on().unwrap());
+        let config = Config::new(VehicleId(12), VehicleId(10), 4);
+        let (now, config) = (rig.now, Config { swarm: follow.swarm.config().clone(), ..config });
+        // The guardian stops the aircraft.
+        rig.craft[2].order = None;
+        let mut again = FollowMe::new(config, 77, now);
+        assert!(again.remember(now, Some(&record)) && again.takes_up());
+        rig.craft[2].follow = again;
+        let telemetry = rig.craft[2].telemetry(&rig.frame);
+        rig.feed(2, Input::Telemetry(telemetry));
+        let mut out = Actions::new();
+        assert!(rig.craft[2].follow.rejoin(now, key, &mut out));
+        assert!(matches!(out.first(), Some(Action::Order(Order::Hold))), "{out:?}");
+        assert!(rig.craft[2].follow.left_on().is_none(), "once in a flight");
+        if !is_received {
+            rig.receives = |_, _, to| to != 2;
+        }
+        let at = rig.craft[2].at;
+        rig.run(4);
+        assert_eq!((rig.state(2), rig.craft[2].at), (StateId::LeaderLost, at), "it listens");
+        rig.run(3);
+        let state = if lands { StateId::LeaderLost } else { StateId::Following };
+        assert_eq!(rig.state(2), state);
+        if lands {
+            rig.until("down", 100, |r| !r.craft[2].armed);
+            assert_eq!(rig.state(2), StateId::Aborted);
+        } else {
+            rig.leader_m_s = DVec3::ZERO;
+            rig.run(20);
+            let slot = rig.craft[2].follow.view().target.unwrap();
+            let off_m = (rig.frame.to_local(position(slot)) - rig.craft[2].at).truncate().length();
+            assert!(off_m < 1.0, "{off_m} m off its slot");
+        }
+    }
+}

@@ -140,18 +140,7 @@ impl Protocol for Muscop {
     }
 
     fn takes_up(&self) -> bool {
-        match self.swarm.state() {
-            State::Start => self.swarm.assignment().is_planned(),
-            State::Flying(_) => self.left_on().is_some(),
-            State::Setup
-            | State::ReadyToFly
-            | State::TakingOff(_)
-            | State::SetupFinished
-            | State::MovingToLand
-            | State::Landing
-            | State::Finished
-            | State::Aborted(_) => false,
-        }
+        self.swarm.remembers_flight() || self.left_on().is_some()
     }
 
     fn left_on(&self) -> Option<u64> {
@@ -167,13 +156,7 @@ impl Protocol for Muscop {
     }
 
     fn remember(&mut self, now: Instant, record: Option<&FlightRecord>) -> bool {
-        match record {
-            Some(record) => self.swarm.remember(now, record),
-            None => {
-                self.swarm.forget();
-                false
-            }
-        }
+        self.swarm.remember(now, record)
     }
 
     fn rejoin(&mut self, now: Instant, left_on: u64, out: &mut Actions) -> bool {

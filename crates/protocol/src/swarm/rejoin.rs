@@ -2,9 +2,9 @@
 //!
 //! What the flight is does not change after the take-off: its number, the plan, and where each aircraft took off. Another keeps
 //! that on the ground ([`FlightRecord`]), and hands it to the next machine. How far along the route the aircraft was is in
-//! [`Place::key`], which the guardian keeps. With both the aircraft is as one that was out of contact: it stands on its leg,
-//! says so at once, receives the others for [`LISTENS`], and flies on. That the others had lost it, and what the leader does
-//! when it receives it again from farther behind, is the flight's (`docs/protocols/muscop.md`).
+//! [`Place::key`], which the guardian keeps. With both the aircraft is as one that was out of contact: it stands where it was
+//! stopped, says so at once, receives the others for [`LISTENS`], and flies on. That the others had lost it, and what the leader
+//! does when it receives it again from farther behind, is the flight's (`docs/protocols/muscop.md`).
 
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use super::{State, Swarm};
 use crate::Actions;
 
 /// Of messages that are broadcast five times a second one is received in this time where four in five are lost.
-const LISTENS: Duration = Duration::from_secs(5);
+pub(crate) const LISTENS: Duration = Duration::from_secs(5);
 
 /// What a swarm's flight is, for the machine that flies it after this one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,10 +94,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         is_on_route.then_some(place.key(self.assignment.flight(), self.assignment.plan_hash()?))
     }
 
-    /// Takes what the flight of before is, before anything is known of the aircraft.
-    ///
-    /// A record that is not of this aircraft, or that its configuration cannot fly, is not taken: false.
-    pub(crate) fn remember(&mut self, now: Instant, record: &FlightRecord) -> bool {
+    /// Takes what the flight of before is, before anything is known of the aircraft; or forgets it. Whether it was taken: a record
+    /// that is not of this aircraft, or that its configuration cannot fly, is not.
+    pub(crate) fn remember(&mut self, now: Instant, record: Option<&FlightRecord>) -> bool {
+        let Some(record) = record else {
+            self.forget();
+            return false;
+        };
         if self.state != State::Start || self.assignment.is_planned() || self.ownship.telemetry().is_some() {
             return false;
         }
@@ -116,9 +119,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         true
     }
 
-    /// The aircraft is on no flight of before.
-    pub(crate) fn forget(&mut self) {
-        if self.state == State::Start && self.assignment.is_planned() {
+    fn forget(&mut self) {
+        if self.remembers_flight() {
             self.assignment = Assignment::none();
             self.members = Default::default();
             self.traffic = Default::default();
@@ -126,9 +128,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
+    /// Whether the flight of before is remembered, and not rejoined yet.
+    pub(crate) fn remembers_flight(&self) -> bool {
+        self.state == State::Start && self.assignment.is_planned()
+    }
+
     /// The place of a key, where it is of the flight that is remembered.
     pub(crate) fn remembered_place(&self, key: u64) -> Option<Place> {
-        if self.state != State::Start || !self.ownship.is_armed() {
+        if !self.remembers_flight() || !self.ownship.is_armed() {
             return None;
         }
         let hash = self.assignment.plan_hash()?;
