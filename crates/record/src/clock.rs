@@ -214,6 +214,45 @@ mod tests {
         Log { blocks: vec![block], ..Log::default() }
     }
 
+    #[cfg(feature = "replay")]
+    #[test]
+    fn flights_of_computers_that_disagree_are_put_on_one_time_base() {
+        use crate::event::Plotted;
+        use crate::export::track::tracks;
+
+        // The same positions at the same moments; the second computer's clock is an hour ahead.
+        let flight = |ahead_us: u64| {
+            let mut log = log(ahead_us, false, GpsFixType::GPS_FIX_TYPE_3D_FIX);
+            let (mut block, mut last) = (Block::default(), 0);
+            for i in 0..5 {
+                let sample = Plotted {
+                    state: "Start",
+                    engaged: true,
+                    mode_number: None,
+                    armed: true,
+                    reached: None,
+                    position: Some([394_000_000 + i, -3_000_000, 10_000]),
+                    height_mm: 0,
+                    velocity_cm_s: [0; 3],
+                    heading_cdeg: 0,
+                    battery_percent: None,
+                    nearest: None,
+                };
+                block.push(&mut last, 50_000_000 + 1_000_000 * i as u64, &Event::Sample(sample));
+            }
+            log.blocks.push(block);
+            let stated = (1_800_000_000_000_000 + ahead_us).to_string();
+            log.about.insert("utc_of_agent_time_zero_us".into(), stated);
+            log
+        };
+        let [first, second] = [flight(0), flight(3_600_000_000)];
+        let both = tracks([&first, &second]);
+        let times = |index: usize| both[index].fixes.iter().map(|fix| fix.time_s).collect::<Vec<_>>();
+        assert_eq!(times(0), [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(times(0), times(1));
+        assert_eq!(both[1].utc_us, Some(1_800_000_050_000_000));
+    }
+
     #[test]
     fn gnss_time_counts_before_the_computers_clock_which_may_be_far_off() {
         let fix = GpsFixType::GPS_FIX_TYPE_3D_FIX;
