@@ -92,6 +92,10 @@ impl<'a> Campaign<'a> {
             let (scenario, seed) = &self.jobs.all[i];
             let logs = record.map(|record| record.join(&self.flown[i].key));
             let result = fly_recorded(scenario, *seed, self.plan.time_limit(), logs.as_deref())?;
+            // Before its result, with which it counts as flown.
+            if let Some(logs) = &logs {
+                parquet::write_tracks(&self.folder, &self.flown[i].key, logs)?;
+            }
             Stored { flown: self.flown[i].clone(), result }.write(&self.folder)?;
             done(flown.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, missing.len());
             Ok(())

@@ -1,14 +1,19 @@
-//! The flights of campaigns as one table of Parquet: a row for each flight, with the columns of the CSV file.
+//! The flights of campaigns as one table of Parquet: a row for each flight, with the columns of the CSV file; and the tracks of
+//! each flight, a file for each.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use wingbeat_record::export::parquet::{Column, Values, write as write_table};
+use wingbeat_record::export::parquet::{Column, Values, tracks, write as write_table};
+use wingbeat_record::export::track;
+use wingbeat_record::reader::Log;
+use wingbeat_record::store::ENDING;
 
 use super::row::FlightRow;
+use super::stored::write_whole;
 
 /// Writes them.
 ///
@@ -20,6 +25,31 @@ pub fn write(path: &Path, rows: &[FlightRow]) -> Result<()> {
     let mut file = BufWriter::new(File::create(path).with_context(here)?);
     write_table(&table, &mut file).with_context(here)?;
     std::io::Write::flush(&mut file).with_context(here)
+}
+
+/// Where the tracks of a flight are among a campaign's results.
+pub fn tracks_of(folder: &Path, key: &str) -> PathBuf {
+    folder.join("tracks").join(format!("{key}.parquet"))
+}
+
+/// Writes the tracks of one flight, of which the logs are in a folder: a row for each position, by aircraft.
+pub(super) fn write_tracks(folder: &Path, key: &str, logs: &Path) -> Result<()> {
+    let here = || logs.display().to_string();
+    let entries = fs::read_dir(logs).with_context(here)?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.retain(|file| file.extension().is_some_and(|ending| ending == ENDING));
+    files.sort();
+    let logs = files
+        .iter()
+        .map(|file| Log::read(file).with_context(|| file.display().to_string()))
+        .collect::<Result<Vec<_>>>()?;
+    let mut table = Vec::new();
+    tracks(&track::tracks(&logs), &mut table).with_context(here)?;
+    let path = tracks_of(folder, key);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    write_whole(&path, &table)
 }
 
 /// By name, in their order by name; what a flight has not is absent.

@@ -59,6 +59,26 @@ fn shards_together_are_the_whole_byte_for_byte_and_what_is_there_is_not_flown_ag
 }
 
 #[test]
+fn a_recorded_campaign_has_the_tracks_of_each_flight() {
+    let plan = plan();
+    let [folder, again] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let shard = Shard { index: 1, count: 4 };
+    for folder in [&folder, &again] {
+        let logs = folder.path().join("logs");
+        campaign(&plan, folder.path()).fly(shard, 2, Some(&logs), |_, _| {}).unwrap();
+    }
+    let flown = files(folder.path());
+    assert_eq!(flown.len(), 2);
+    for file in flown {
+        let key = file.file_stem().unwrap().to_str().unwrap();
+        let [one, other] =
+            [&folder, &again].map(|folder| fs::read(parquet::tracks_of(folder.path(), key)).unwrap());
+        assert!(one.starts_with(b"PAR1") && one.ends_with(b"PAR1") && one.len() > 10_000, "{}", one.len());
+        assert_eq!(one, other, "the same flight makes the same bytes");
+    }
+}
+
+#[test]
 fn a_damaged_result_is_flown_again_and_two_processes_do_not_fly_the_same_shard() {
     let plan = plan();
     let folder = tempfile::tempdir().unwrap();
