@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use wingbeat_agent::{AvoidanceTally, Command, Phase, Reply, Severity};
@@ -18,6 +19,7 @@ use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
 use crate::lockstep::autopilots;
+use crate::phases::Watch;
 use crate::recording::Recording;
 use crate::scenario::{ORIGIN, Scenario};
 use crate::trouble::Script;
@@ -109,14 +111,36 @@ pub fn fly_recorded(
     time_limit: Duration,
     folder: Option<&Path>,
 ) -> Result<FlightResult> {
+    fly_watched(scenario, seed, time_limit, folder, None)
+}
+
+/// The same, watched.
+///
+/// # Errors
+/// As [`fly_recorded`].
+pub(crate) fn fly_watched(
+    scenario: &Scenario,
+    seed: u64,
+    time_limit: Duration,
+    folder: Option<&Path>,
+    watch: Option<&Arc<Watch>>,
+) -> Result<FlightResult> {
     scenario.check()?;
     let about = [("flight", scenario.label()), ("flight_seed", seed.to_string())];
     let recording = folder.map(|folder| Recording::begin(folder, &about)).transpose()?;
     let mut vehicles = Vec::new();
     for (i, autopilot) in autopilots(scenario, seed)?.into_iter().enumerate() {
+        let autopilot = match watch {
+            Some(watch) => watch.autopilot(autopilot),
+            None => autopilot,
+        };
         vehicles.push((scenario.agent(i, seed)?, autopilot));
     }
-    let mut world = World::new(ORIGIN, vehicles, scenario.radio(seed)?, scenario.collision_distance_m)
+    let radio = match watch {
+        Some(watch) => watch.radio(scenario, seed)?,
+        None => scenario.radio(seed)?,
+    };
+    let mut world = World::new(ORIGIN, vehicles, radio, scenario.collision_distance_m)
         .signing(scenario.signatures, seed)?
         .recorded(recording.as_ref().map(Recording::recorder));
     if scenario.orders_wait() {

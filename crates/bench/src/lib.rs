@@ -12,6 +12,7 @@ pub mod gauss_markov;
 pub mod linktest;
 mod lockstep;
 pub mod parity;
+pub mod phases;
 pub mod plan;
 pub mod prediction;
 pub mod recording;

@@ -15,7 +15,7 @@ use crate::sitl::parameters::{self, Wanted};
 
 /// A program that sends nothing for so long has fallen silent. On a computer with much other work it only waits for its
 /// turn.
-const SILENCE: Duration = Duration::from_secs(60);
+pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 /// A battery without end, as the published flights had it.
 const ENDLESS_MAH: f64 = 1e7;
 

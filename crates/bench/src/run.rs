@@ -1,18 +1,21 @@
 //! A whole plan in virtual time. Flights are independent, so they go over threads; results are put
 //! back in order, so the number of threads changes nothing but the time it takes.
+#![allow(clippy::disallowed_methods, reason = "how long a watched flight takes is what is asked")]
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use wingbeat_geo::Duration;
 use wingbeat_sim::flight_controller::TICK;
 
 use crate::campaign::accept;
 use crate::campaign::row::FlightRow;
 use crate::campaign::stored::Flown;
-use crate::flight::{FlightResult, fly_recorded};
+use crate::flight::{FlightResult, fly_recorded, fly_watched};
+use crate::phases::{Phases, Watch};
 use crate::plan::saturation::Saturation;
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
@@ -62,6 +65,24 @@ pub fn run_recorded(
     let jobs = Jobs::of(plan, folder, seed)?;
     let flights = fly_all(&jobs.all, plan.time_limit(), threads, record)?;
     Ok(outcome(plan, &jobs, &flights))
+}
+
+/// The same one flight after another, and where the time of each went.
+///
+/// # Errors
+/// As [`run`], and a plan without aircraft.
+pub fn run_watched(plan: &Plan, folder: &Path, seed: u64) -> Result<(Outcome, Vec<Phases>)> {
+    ensure!(plan.saturation.is_none(), "--phases: found a plan without aircraft, expected flights");
+    let jobs = Jobs::of(plan, folder, seed)?;
+    let (mut flights, mut phases) = (Vec::new(), Vec::new());
+    for (scenario, seed) in &jobs.all {
+        let (watch, began) = (Arc::new(Watch::default()), Instant::now());
+        let flight = fly_watched(scenario, *seed, plan.time_limit(), None, Some(&watch))?;
+        let wall_s = began.elapsed().as_secs_f64();
+        phases.push(watch.phases(scenario, *seed, &flight, wall_s)?);
+        flights.push(flight);
+    }
+    Ok((outcome(plan, &jobs, &flights), phases))
 }
 
 /// The flights of a plan with their seeds, in the order in which they are numbered.

@@ -172,6 +172,10 @@ pub(crate) struct RunArguments {
     /// Write the flight logs of each flight into a folder of its own in this one (docs/records.md).
     #[arg(long, value_name = "FOLDER")]
     pub(crate) record: Option<PathBuf>,
+    /// Also where the time of each flight went: autopilots and physics, agents and world, medium; and what it costs to couple ns-3
+    /// (docs/lockstep.md). Figures of this computer, on standard error.
+    #[arg(long, conflicts_with_all = ["threads", "record", "out"])]
+    pub(crate) phases: bool,
     /// Keep the result of each flight in this folder, fly only what it does not have, and write tables and a page there once it
     /// has all (docs/campaigns.md).
     #[arg(long, value_name = "FOLDER")]
@@ -427,7 +431,13 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let began = Instant::now();
     let record = arguments.record.as_deref();
     let threads = arguments.threads.unwrap_or(1).into();
-    let outcome = run::run_recorded(&plan, folder, arguments.seed, threads, record)?;
+    let outcome = if arguments.phases {
+        let (outcome, phases) = run::run_watched(&plan, folder, arguments.seed)?;
+        phases.iter().for_each(|phases| eprint!("{}", phases.text()));
+        outcome
+    } else {
+        run::run_recorded(&plan, folder, arguments.seed, threads, record)?
+    };
     let wall_s = began.elapsed().as_secs_f64();
     let code = print_outcome(&plan, arguments, &outcome)?;
     let virtual_s = outcome.virtual_time.as_secs_f64();

@@ -18,6 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <memory>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -27,7 +29,7 @@ using namespace ns3;
 namespace {
 
 // Of the frames; the Rust side refuses another.
-const uint16_t PROTOCOL = 1;
+const uint16_t PROTOCOL = 2;
 // Datagrams of the aircraft, and of the flows.
 const uint16_t PORT = 14650, FLOW_PORT = 14651;
 // It stops so long after a first arrival: what arrives elsewhere of the same frame comes along.
@@ -68,6 +70,24 @@ struct Arrived
 std::vector<Reception> g_received;
 std::vector<Arrived> g_arrived;
 EventId g_stop;
+bool g_stops_at_arrivals = true;
+NodeContainer g_all;
+
+// Where all radios are from now on.
+void Move(std::shared_ptr<std::vector<Vector>> places)
+{
+    for (size_t i = 0; i < places->size(); i++) {
+        g_all.Get(static_cast<uint32_t>(i))->GetObject<MobilityModel>()->SetPosition((*places)[i]);
+    }
+}
+
+// What this process has used of a processor.
+uint64_t UsedNs()
+{
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return static_cast<uint64_t>(used.tv_sec) * 1000000000 + static_cast<uint64_t>(used.tv_nsec);
+}
 
 void Ends() { Simulator::Stop(); }
 
@@ -81,7 +101,7 @@ void Received(uint16_t node, Ptr<Socket> socket)
         }
         uint32_t id;
         std::memcpy(&id, head, 4);
-        if (g_received.empty()) {
+        if (g_stops_at_arrivals && g_received.empty()) {
             const Time soon = Simulator::Now() + GRACE;
             if (Time(g_stop.GetTs()) > soon) {
                 Simulator::Remove(g_stop);
@@ -226,8 +246,8 @@ int main(int argc, char** argv)
     ObjectFactory scheduler("Peeking");
     Simulator::SetScheduler(scheduler);
 
-    NodeContainer all;
-    all.Create(nodes);
+    g_all.Create(nodes);
+    NodeContainer& all = g_all;
     MobilityHelper mobility;
     mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
     mobility.Install(all);
@@ -325,14 +345,26 @@ int main(int argc, char** argv)
         }
         Fields fields{frame};
         const auto until_ns = fields.Get<uint64_t>();
-        const auto places = fields.Get<uint16_t>();
-        for (uint16_t i = 0; i < places; i++) {
-            const double x = fields.Get<double>(), y = fields.Get<double>(), z = fields.Get<double>();
-            if (!fields.broken && i < nodes) {
-                all.Get(i)->GetObject<MobilityModel>()->SetPosition(Vector(x, y, z));
+        g_stops_at_arrivals = fields.Get<uint8_t>() != 0;
+        const auto now_ns = static_cast<uint64_t>(Simulator::Now().GetNanoSeconds());
+        const auto moves = fields.Get<uint32_t>();
+        for (uint32_t k = 0; k < moves && !fields.broken; k++) {
+            const auto at_ns = fields.Get<uint64_t>();
+            auto places = std::make_shared<std::vector<Vector>>(nodes);
+            for (Vector& place : *places) {
+                place.x = fields.Get<double>();
+                place.y = fields.Get<double>();
+                place.z = fields.Get<double>();
+            }
+            if (fields.broken) {
+                break;
+            }
+            if (at_ns > now_ns) {
+                Simulator::Schedule(NanoSeconds(at_ns - now_ns), &Move, places);
+            } else {
+                Move(places);
             }
         }
-        const auto now_ns = static_cast<uint64_t>(Simulator::Now().GetNanoSeconds());
         const auto datagrams = fields.Get<uint32_t>();
         for (uint32_t i = 0; i < datagrams && !fields.broken; i++) {
             const auto at_ns = fields.Get<uint64_t>();
@@ -357,6 +389,7 @@ int main(int argc, char** argv)
         Put<uint32_t>(answer, 0);
         Put<uint64_t>(answer, static_cast<uint64_t>(Simulator::Now().GetNanoSeconds()));
         Put<uint64_t>(answer, Peeking::Next());
+        Put<uint64_t>(answer, UsedNs());
         Put<uint32_t>(answer, static_cast<uint32_t>(g_received.size()));
         for (const Reception& one : g_received) {
             Put<uint64_t>(answer, one.at_ns);

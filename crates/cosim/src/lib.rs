@@ -11,6 +11,7 @@
 //! | [`ports`] | ports that are free |
 //! | [`gazebo`] | the packets of 3.5's model `gazebo`: outputs from it, sensors to it |
 //! | [`ns3`] | ns-3 as the world's [`Medium`](wingbeat_sim::medium::Medium) |
+//! | [`tape`] | what was asked of ns-3, to be run again without the world |
 //! | [`copter`] | one aircraft: process, packets, physics, as the world's [`Autopilot`](wingbeat_sim::autopilot::Autopilot) |
 #![forbid(unsafe_code)]
 
@@ -20,3 +21,4 @@ pub mod ns3;
 pub mod ports;
 pub mod process;
 pub mod program;
+pub mod tape;

@@ -7,14 +7,16 @@
 //! | request | bytes | | answer | bytes |
 //! |---|---|---|---|---|
 //! | until, ns | 8 | | reached, ns | 8 |
-//! | places: 0 or of all radios | 2 | | its next event, ns | 8 |
-//! | each: east, north, up, metres | 24 | | receptions | 4 |
+//! | whether it stops at a reception | 1 | | its next event, ns | 8 |
+//! | moves | 4 | | of a processor used so far, ns | 8 |
+//! | each: at ns; of each radio: east, north, up, metres | 8; 24 | | receptions | 4 |
 //! | datagrams | 4 | | each: at ns, receiver, id | 14 |
 //! | each: at ns, sender, id, bytes | 16 | | arrivals of flows | 4 |
 //! | | | | each: at ns, flow, bytes | 16 |
 //!
 //! It stops 2 µs after a first reception, so that what an aircraft sends because of one is on the air at most 2 µs late. It is
-//! not asked while it has nothing to do. The content of datagrams stays here: it is told their sizes.
+//! not asked while it has nothing to do. The content of datagrams stays here: it is told their sizes. What was asked of it may be
+//! kept as a [`Tape`], and run again without the world: [`crate::tape`].
 #![allow(clippy::disallowed_methods, reason = "another program is waited for, and may fall silent")]
 
 use std::collections::BTreeMap;
@@ -24,20 +26,23 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use rustix::time::{ClockId, clock_gettime};
 use wingbeat_geo::{DVec3, Instant};
 use wingbeat_sim::channel::{Counters, Losses, REACH_M, REACHES};
 use wingbeat_sim::faults::{Disturbances, Fault};
 use wingbeat_sim::medium::timing::Nanos;
 use wingbeat_sim::medium::{FlowFigures, Medium, Reception};
 
+use crate::tape::{Sent, Tape};
+
 /// The program's name, and the environment's key for its path.
 const PROGRAM: &str = "wingbeat-ns3";
 const PROGRAM_KEY: &str = "WINGBEAT_NS3";
 const MAGIC: &[u8; 4] = b"WBN3";
-const PROTOCOL: u16 = 1;
+const PROTOCOL: u16 = 2;
 /// More than any answer needs: every datagram of a second at every radio.
 const ANSWER_BYTES_MOST: usize = 64 << 20;
 /// What is still under way after so long was received wherever it is to be received: a datagram waits at most 0.5 s in
@@ -98,13 +103,22 @@ pub enum Reach {
     },
 }
 
+/// Where a flow ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// At this radio.
+    Radio(usize),
+    /// At this node on the ground.
+    Ground(usize),
+}
+
 /// Constant bit rate by UDP from one radio to another, beside what aircraft send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Index of the sender.
     pub from: usize,
-    /// Index of the receiver.
-    pub to: usize,
+    /// The receiver.
+    pub to: End,
     /// Of payload.
     pub kbit_s: f64,
     /// Of each datagram, 4 to 1472.
@@ -128,6 +142,18 @@ pub struct Config {
     pub rate_mbit_s: u8,
     /// Traffic beside that of the aircraft.
     pub flows: Vec<Flow>,
+    /// Nodes on the ground, which stay where they are, metres east, north and up. They receive flows and pass them on.
+    pub ground: Vec<DVec3>,
+}
+
+impl Config {
+    /// Index of a flow's receiver where so many radios move.
+    fn end(&self, flow: &Flow, movers: usize) -> usize {
+        match flow.to {
+            End::Radio(radio) => radio,
+            End::Ground(node) => movers + node,
+        }
+    }
 }
 
 impl Default for Config {
@@ -140,6 +166,7 @@ impl Default for Config {
             noise_figure_db: 7.0,
             rate_mbit_s: 6,
             flows: Vec::new(),
+            ground: Vec::new(),
         }
     }
 }
@@ -174,12 +201,15 @@ struct UnderWay {
     bytes: Arc<[u8]>,
 }
 
-/// A datagram that ns-3 is to be told of.
-struct Queued {
-    at_ns: u64,
-    from: usize,
-    id: u32,
-    bytes: u16,
+/// What the coupling has cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// How often the program was asked.
+    pub round_trips: u64,
+    /// Of a processor, by the program.
+    pub ns3_ns: u64,
+    /// Of a processor, by those who ask it.
+    pub asking_ns: u64,
 }
 
 /// ns-3 among a number of radios.
@@ -187,27 +217,35 @@ pub struct Ns3 {
     child: Child,
     socket: UnixStream,
     printed: File,
+    /// All radios: those that move, then those on the ground.
     count: usize,
+    movers: usize,
     /// How far it has come.
     reached_ns: u64,
     /// When something next happens in it.
     next_ns: u64,
     places: Vec<DVec3>,
-    has_moved: bool,
-    queued: Vec<Queued>,
+    /// Whether it was told where they are.
+    is_placed: bool,
+    /// Of all radios, from a time on.
+    moves: Vec<(u64, Vec<DVec3>)>,
+    queued: Vec<Sent>,
     under_way: BTreeMap<u32, UnderWay>,
     serial: u32,
     disturbances: Disturbances,
     counters: Counters,
     by_distance: [Losses; REACHES],
     flows: Vec<FlowFigures>,
-    round_trips: u64,
+    spent: Spent,
+    /// Used by the program before it was first asked.
+    ns3_before_ns: Option<u64>,
+    tape: Option<Arc<Mutex<Tape>>>,
     request: Vec<u8>,
     answer: Vec<u8>,
 }
 
 impl Ns3 {
-    /// Starts the program for `count` radios. A program that answers nothing for `silence`, by the wall clock, has failed.
+    /// Starts the program for so many radios that move. A program that answers nothing for `silence`, by the wall clock, has failed.
     ///
     /// # Errors
     /// It does not start, or is another.
@@ -215,15 +253,16 @@ impl Ns3 {
         program: &Path,
         config: &Config,
         seed: u64,
-        count: usize,
+        movers: usize,
         silence: std::time::Duration,
     ) -> Result<Self> {
+        let count = movers + config.ground.len();
         let (ours, theirs) = UnixStream::pair().context("a socket")?;
         ours.set_read_timeout(Some(silence))?;
         let theirs = OwnedFd::from(theirs);
         let printed = tempfile::tempfile().context("a file for what it prints")?;
         let child = Command::new(program)
-            .args(arguments(config, seed, count))
+            .args(arguments(config, seed, movers))
             .stdin(Stdio::from(theirs.try_clone()?))
             .stdout(Stdio::from(theirs))
             .stderr(Stdio::from(printed.try_clone()?))
@@ -234,18 +273,26 @@ impl Ns3 {
             socket: ours,
             printed,
             count,
+            movers,
             reached_ns: 0,
             next_ns: 0,
-            places: Vec::new(),
-            has_moved: false,
+            places: vec![DVec3::ZERO; movers].into_iter().chain(config.ground.iter().copied()).collect(),
+            is_placed: false,
+            moves: Vec::new(),
             queued: Vec::new(),
             under_way: BTreeMap::new(),
             serial: 0,
             disturbances: Disturbances::new(seed, count),
             counters: Counters::default(),
             by_distance: [Losses::default(); REACHES],
-            flows: config.flows.iter().map(|flow| FlowFigures::new(flow.from, flow.to)).collect(),
-            round_trips: 0,
+            flows: config
+                .flows
+                .iter()
+                .map(|flow| FlowFigures::new(flow.from, config.end(flow, movers)))
+                .collect(),
+            spent: Spent::default(),
+            ns3_before_ns: None,
+            tape: None,
             request: Vec::new(),
             answer: Vec::new(),
         };
@@ -263,9 +310,48 @@ impl Ns3 {
         Ok(medium)
     }
 
-    /// How often the program was asked.
-    pub fn round_trips(&self) -> u64 {
-        self.round_trips
+    /// What it has cost since it was first asked.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Keeps from now on what is asked of it, and what that costs.
+    ///
+    /// # Errors
+    /// The program answers nothing.
+    pub fn keep(&mut self) -> Result<Arc<Mutex<Tape>>> {
+        // Its start is no part of what the flight costs.
+        self.ask(0, false)?;
+        let tape = Arc::new(Mutex::new(Tape::new(self.movers)));
+        Ok(Arc::clone(self.tape.insert(tape)))
+    }
+
+    /// From then on the radios that move are at these places.
+    ///
+    /// # Panics
+    /// If it is not one place for each.
+    pub fn moves_at(&mut self, at: Instant, places: &[DVec3]) {
+        assert_eq!(places.len(), self.movers, "one place for each radio that moves");
+        self.move_at(Nanos::of(at).0.max(self.reached_ns), places);
+    }
+
+    fn move_at(&mut self, at_ns: u64, places: &[DVec3]) {
+        self.is_placed = true;
+        self.places[..self.movers].copy_from_slice(places);
+        self.moves.push((at_ns, self.places.clone()));
+    }
+
+    /// Lets all happen until then, whatever arrives; how many receptions that were.
+    ///
+    /// # Errors
+    /// It ended, fell silent, or answers what is none.
+    pub fn run_to(&mut self, until: Instant) -> Result<u64> {
+        Ok(self.ask(Nanos::of(until).0, false)?.len() as u64)
+    }
+
+    /// A datagram of the tape, sent then.
+    pub(crate) fn send_again(&mut self, sent: Sent) {
+        self.queued.push(sent);
     }
 
     /// Ends the program, as a crash of it would.
@@ -294,18 +380,26 @@ impl Ns3 {
         if text.is_empty() { anyhow!("{how}") } else { anyhow!("{how}, it printed: {text}") }
     }
 
-    /// Asks once what happens until then.
-    fn ask(&mut self, until_ns: u64) -> Result<Vec<(u64, usize, u32)>> {
+    /// Asks once what happens until then, or until something has arrived.
+    fn ask(&mut self, until_ns: u64, stops: bool) -> Result<Vec<(u64, usize, u32)>> {
+        let began_ns = used_ns();
+        if let Some(tape) = &self.tape {
+            let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
+            tape.take(&self.moves, &self.queued, self.movers);
+        }
         self.request.clear();
         self.request.extend([0; 4]);
         self.request.extend(until_ns.to_le_bytes());
-        let places = if std::mem::take(&mut self.has_moved) { &self.places[..] } else { &[] };
-        self.request.extend((places.len() as u16).to_le_bytes());
-        for number in places.iter().flat_map(|place| place.to_array()) {
-            self.request.extend(number.to_le_bytes());
+        self.request.push(u8::from(stops));
+        self.request.extend((self.moves.len() as u32).to_le_bytes());
+        for (at_ns, places) in self.moves.drain(..) {
+            self.request.extend(at_ns.to_le_bytes());
+            for number in places.iter().flat_map(|place| place.to_array()) {
+                self.request.extend(number.to_le_bytes());
+            }
         }
         self.request.extend((self.queued.len() as u32).to_le_bytes());
-        for Queued { at_ns, from, id, bytes } in self.queued.drain(..) {
+        for Sent { at_ns, from, id, bytes } in self.queued.drain(..) {
             self.request.extend(at_ns.to_le_bytes());
             self.request.extend((from as u16).to_le_bytes());
             self.request.extend(id.to_le_bytes());
@@ -313,7 +407,7 @@ impl Ns3 {
         }
         let length = (self.request.len() - 4) as u32;
         self.request[..4].copy_from_slice(&length.to_le_bytes());
-        self.round_trips += 1;
+        self.spent.round_trips += 1;
         let asked = self.socket.write_all(&self.request).and_then(|()| {
             let mut length = [0; 4];
             self.socket.read_exact(&mut length)?;
@@ -327,7 +421,7 @@ impl Ns3 {
         let broken = || anyhow!("ns-3: found an answer of {} bytes that is none", self.answer.len());
         let mut fields = Fields(&self.answer);
         let answer = (|| {
-            let (reached_ns, next_ns) = (fields.u64()?, fields.u64()?);
+            let (reached_ns, next_ns, used_ns) = (fields.u64()?, fields.u64()?, fields.u64()?);
             let receptions = fields.u32()?;
             let mut received = Vec::new();
             for _ in 0..receptions {
@@ -337,9 +431,9 @@ impl Ns3 {
             for _ in 0..fields.u32()? {
                 arrivals.push((fields.u64()?, fields.u32()? as usize, fields.u32()?));
             }
-            fields.0.is_empty().then_some((reached_ns, next_ns, received, arrivals))
+            fields.0.is_empty().then_some((reached_ns, next_ns, used_ns, received, arrivals))
         })();
-        let (reached_ns, next_ns, received, arrivals) = answer.ok_or_else(broken)?;
+        let (reached_ns, next_ns, ns3_used_ns, received, arrivals) = answer.ok_or_else(broken)?;
         if reached_ns < self.reached_ns
             || reached_ns > until_ns
             || received.iter().any(|one| one.1 >= self.count)
@@ -351,6 +445,13 @@ impl Ns3 {
             if let Some(flow) = self.flows.get_mut(flow) {
                 flow.count(Nanos(at_ns).instant(), bytes);
             }
+        }
+        let before_ns = *self.ns3_before_ns.get_or_insert(ns3_used_ns);
+        self.spent.ns3_ns = ns3_used_ns.saturating_sub(before_ns);
+        self.spent.asking_ns += used_ns().saturating_sub(began_ns);
+        if let Some(tape) = &self.tape {
+            let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
+            tape.answered(reached_ns, received.len() as u64, self.spent);
         }
         Ok(received)
     }
@@ -372,6 +473,12 @@ impl Ns3 {
     }
 }
 
+/// What this thread has used of a processor.
+fn used_ns() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+}
+
 impl Drop for Ns3 {
     fn drop(&mut self) {
         // Nothing of it is worth waiting for.
@@ -379,9 +486,9 @@ impl Drop for Ns3 {
     }
 }
 
-fn arguments(config: &Config, seed: u64, count: usize) -> Vec<String> {
+fn arguments(config: &Config, seed: u64, movers: usize) -> Vec<String> {
     let mut arguments = vec![
-        format!("--nodes={count}"),
+        format!("--nodes={}", movers + config.ground.len()),
         // ns-3 takes a run of its one seed, 1 to 2³² − 1.
         format!("--seed={}", 1 + seed % u64::from(u32::MAX - 1)),
         format!("--routing={}", config.routing.name()),
@@ -398,8 +505,8 @@ fn arguments(config: &Config, seed: u64, count: usize) -> Vec<String> {
     }
     if !config.flows.is_empty() {
         let flows = config.flows.iter().map(|flow| {
-            let (begin_s, end_s) = flow.seconds;
-            format!("{}:{}:{}:{}:{begin_s}:{end_s}", flow.from, flow.to, flow.kbit_s, flow.payload_bytes)
+            let ((begin_s, end_s), to) = (flow.seconds, config.end(flow, movers));
+            format!("{}:{to}:{}:{}:{begin_s}:{end_s}", flow.from, flow.kbit_s, flow.payload_bytes)
         });
         arguments.push(format!("--flows={}", flows.collect::<Vec<_>>().join(",")));
     }
@@ -412,10 +519,10 @@ impl Medium for Ns3 {
     }
 
     fn moved(&mut self, _: Instant, positions: &[DVec3]) {
-        if self.places != positions {
-            self.places.clear();
-            self.places.extend_from_slice(positions);
-            self.has_moved = true;
+        if !self.is_placed || self.places[..self.movers] != *positions {
+            // Where they were since it was asked last is of no time.
+            self.moves.clear();
+            self.move_at(self.reached_ns, positions);
         }
     }
 
@@ -427,19 +534,19 @@ impl Medium for Ns3 {
         positions: &[DVec3],
         _: &mut Vec<Reception>,
     ) {
-        assert_eq!(positions.len(), self.count, "one position per radio");
+        assert_eq!(positions.len(), self.movers, "one position per radio");
         self.moved(now, positions);
         let (id, at_ns) = (self.serial, Nanos::of(now).0.max(self.reached_ns));
         self.serial = self.serial.wrapping_add(1);
         self.counters.sent += 1;
-        self.counters.lost += self.count as u64 - 1;
-        for to in (0..self.count).filter(|to| *to != from) {
+        self.counters.lost += self.movers as u64 - 1;
+        for to in (0..self.movers).filter(|to| *to != from) {
             let losses = &mut self.by_distance[self.reach(from, to)];
             losses.sent += 1;
             losses.lost += 1;
         }
         let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
-        self.queued.push(Queued { at_ns, from, id, bytes: length });
+        self.queued.push(Sent { at_ns, from, id, bytes: length });
         self.under_way.insert(id, UnderWay { from, sent_at_ns: at_ns, bytes });
     }
 
@@ -448,8 +555,9 @@ impl Medium for Ns3 {
         if until_ns <= self.reached_ns {
             return Ok(());
         }
-        let received = self.ask(until_ns).map_err(|error| format!("{error:#}"))?;
-        for (at_ns, to, id) in received {
+        let received = self.ask(until_ns, true).map_err(|error| format!("{error:#}"))?;
+        // Of nodes on the ground only flows are counted.
+        for (at_ns, to, id) in received.into_iter().filter(|(_, to, _)| *to < self.movers) {
             let Some(UnderWay { from, sent_at_ns, bytes }) = self.under_way.get(&id) else { continue };
             let (from, bytes) = (*from, Arc::clone(bytes));
             let (sent_at, at) = (Nanos(*sent_at_ns).instant(), Nanos(at_ns).instant());

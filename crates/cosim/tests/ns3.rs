@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration as Wall;
 
-use wingbeat_cosim::ns3::{Config, Flow, Ns3, Reach, Routing, find};
+use wingbeat_cosim::ns3::{Config, End, Flow, Ns3, Reach, Routing, find};
 use wingbeat_geo::{DVec3, Instant};
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::medium::timing::{DIFS_NS, airtime};
@@ -121,7 +121,8 @@ fn routing_brings_a_flow_over_two_hops_and_none_does_not() {
     for (routing, arrives) in
         [(Routing::None, false), (Routing::Aodv, true), (Routing::Olsr, true), (Routing::Dsdv, true)]
     {
-        let flow = Flow { from: 0, to: 2, kbit_s: 100.0, payload_bytes: 500, seconds: (40.0, 50.0) };
+        let flow =
+            Flow { from: 0, to: End::Radio(2), kbit_s: 100.0, payload_bytes: 500, seconds: (40.0, 50.0) };
         let reach = Reach::Range { range_m: 120.0 };
         let config = Config { routing, reach, flows: vec![flow], ..Config::default() };
         let Some(mut medium) = started(&config, 1, 3) else { return };
@@ -172,7 +173,7 @@ fn pretender(script: &str) -> (tempfile::TempDir, PathBuf) {
 fn what_is_no_such_program_is_named() {
     for (script, expected) in [
         ("echo no route >&2; exit 3", "ns-3 ended: exit status: 3, it printed: no route"),
-        ("printf 'WBN3\\002\\000'; cat", "expected wingbeat-ns3 with protocol 1: build it again"),
+        ("printf 'WBN3\\001\\000'; cat", "expected wingbeat-ns3 with protocol 2: build it again"),
         ("printf 'hello world'; cat", "found a greeting of [104, 101,"),
         ("sleep 5", "ns-3 fell silent: found no answer"),
     ] {
@@ -190,7 +191,7 @@ fn what_is_no_such_program_is_named() {
 #[test]
 fn an_answer_that_is_none_is_one_message() {
     // A greeting, then a frame of 3 bytes.
-    let (_folder, path) = pretender("printf 'WBN3\\001\\000\\003\\000\\000\\000abc'; cat >/dev/null");
+    let (_folder, path) = pretender("printf 'WBN3\\002\\000\\003\\000\\000\\000abc'; cat >/dev/null");
     let mut medium = Ns3::start(&path, &Config::default(), 1, 2, SILENCE).expect("its greeting is right");
     let error = medium.advance(ms(20), &mut Vec::new()).expect_err("that is no answer");
     assert_eq!(error, "ns-3: found an answer of 3 bytes that is none");

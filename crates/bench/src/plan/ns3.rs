@@ -2,7 +2,8 @@
 
 use anyhow::{Result, anyhow, ensure};
 use serde::Deserialize;
-use wingbeat_cosim::ns3::{Config, Flow, Reach};
+use wingbeat_cosim::ns3::{Config, End, Flow, Reach};
+use wingbeat_geo::DVec3;
 
 /// What differs from [`Config::default`]. Every key may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -22,19 +23,25 @@ pub struct Ns3 {
     pub first_metre_db: Option<f64>,
     /// Instead of a loss by distance: all within receive alike, none beyond, metres.
     pub range_m: Option<f64>,
+    /// Nodes on the ground, metres east and north of the bench's origin and above its ground: they receive flows and pass them
+    /// on.
+    #[serde(default)]
+    pub ground_east_north_up_m: Vec<[f64; 3]>,
     /// Traffic beside that of the aircraft.
     #[serde(default)]
     pub flow: Vec<PlannedFlow>,
 }
 
-/// Constant bit rate by UDP from one aircraft to another.
+/// Constant bit rate by UDP from one aircraft to another, or to a node on the ground.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedFlow {
     /// The sender, counted from 1.
     pub from: usize,
-    /// The receiver, counted from 1.
-    pub to: usize,
+    /// The receiver, counted from 1,
+    pub to: Option<usize>,
+    /// or the node on the ground, counted from 1.
+    pub to_ground: Option<usize>,
     /// Of payload, kbit/s.
     pub kbit_s: f64,
     /// Of each datagram, 4 to 1472 bytes.
@@ -83,7 +90,20 @@ impl Ns3 {
                 30.0,
             )?,
             rate_mbit_s,
-            flows: self.flow.iter().map(PlannedFlow::read).collect::<Result<_>>()?,
+            flows: self
+                .flow
+                .iter()
+                .map(|flow| flow.read(self.ground_east_north_up_m.len()))
+                .collect::<Result<_>>()?,
+            ground: self
+                .ground_east_north_up_m
+                .iter()
+                .flatten()
+                .map(|metres| within("ground_east_north_up_m", *metres, -100_000.0, 100_000.0))
+                .collect::<Result<Vec<_>>>()?
+                .chunks(3)
+                .map(DVec3::from_slice)
+                .collect(),
         })
     }
 
@@ -109,10 +129,29 @@ impl Ns3 {
 }
 
 impl PlannedFlow {
-    fn read(&self) -> Result<Flow> {
-        let &Self { from, to, kbit_s, payload_bytes, from_s, until_s } = self;
-        ensure!(from >= 1 && to >= 1, "channel.ns3.flow: found aircraft 0, expected them counted from 1");
-        ensure!(from != to, "channel.ns3.flow: found {from} as sender and receiver, expected two aircraft");
+    fn read(&self, ground: usize) -> Result<Flow> {
+        let &Self { from, to, to_ground, kbit_s, payload_bytes, from_s, until_s } = self;
+        ensure!(
+            from >= 1 && to != Some(0),
+            "channel.ns3.flow: found aircraft 0, expected them counted from 1"
+        );
+        let to = match (to, to_ground) {
+            (Some(to), None) => {
+                ensure!(
+                    from != to,
+                    "channel.ns3.flow: found {from} as sender and receiver, expected two aircraft"
+                );
+                End::Radio(to - 1)
+            }
+            (None, Some(node)) => {
+                ensure!(
+                    (1..=ground).contains(&node),
+                    "channel.ns3.flow.to_ground: found {node}, expected 1 to {ground}, the nodes of ground_east_north_up_m"
+                );
+                End::Ground(node - 1)
+            }
+            _ => return Err(anyhow!("channel.ns3.flow: expected either to or to_ground")),
+        };
         within("flow.kbit_s", kbit_s, 0.001, 54_000.0)?;
         within("flow.payload_bytes", payload_bytes.into(), 4.0, 1472.0)?;
         within("flow.from_s", from_s, 0.0, LATEST_S)?;
@@ -121,7 +160,7 @@ impl PlannedFlow {
             from_s < until_s,
             "channel.ns3.flow.until_s: found {until_s}, expected more than from_s, {from_s}"
         );
-        Ok(Flow { from: from - 1, to: to - 1, kbit_s, payload_bytes, seconds: (from_s, until_s) })
+        Ok(Flow { from: from - 1, to, kbit_s, payload_bytes, seconds: (from_s, until_s) })
     }
 }
 
@@ -153,13 +192,19 @@ mod tests {
                 rate_mbit_s: 12,
                 flows: vec![Flow {
                     from: 0,
-                    to: 5,
+                    to: End::Radio(5),
                     kbit_s: 100.0,
                     payload_bytes: 512,
                     seconds: (10.0, 70.0)
                 }],
+                ground: Vec::new(),
             }
         );
+        let sink = "ground_east_north_up_m = [[1, 2, 3], [0, 0, 1.5]]\n\
+             [[flow]]\nfrom = 3\nto_ground = 2\nkbit_s = 1\npayload_bytes = 4\nfrom_s = 0\nuntil_s = 1\n";
+        let config = read(sink).unwrap();
+        assert_eq!(config.ground, [DVec3::new(1.0, 2.0, 3.0), DVec3::new(0.0, 0.0, 1.5)]);
+        assert_eq!((config.flows[0].from, config.flows[0].to), (2, End::Ground(1)));
     }
 
     #[test]
@@ -181,6 +226,10 @@ mod tests {
                 "channel.ns3.flow.kbit_s: found 0, expected 0.001 to 54000",
             ),
             ("mode = 1".to_owned(), "unknown field `mode`"),
+            (flow("from = 1\nkbit_s = 1"), "expected either to or to_ground"),
+            (flow("from = 1\nto = 2\nto_ground = 1\nkbit_s = 1"), "expected either to or to_ground"),
+            (flow("from = 1\nto_ground = 1\nkbit_s = 1"), "to_ground: found 1, expected 1 to 0"),
+            ("ground_east_north_up_m = [[0, 0, inf]]".to_owned(), "found inf, expected -100000 to 100000"),
         ] {
             let message = format!("{:#}", read(&text).unwrap_err());
             assert!(message.contains(expected), "{text}: {message}");

@@ -9,6 +9,8 @@ pub mod pairs;
 
 use std::fmt::Write as _;
 
+use wingbeat_cosim::ns3::End;
+
 use crate::flight::{FlightResult, Radio};
 use crate::saturation::table::becomes;
 use crate::scenario::FollowTask;
@@ -165,7 +167,10 @@ fn flow(row: &Row, index: usize) -> String {
     format!(
         "  flow {} to {}, routing {}: {:.1} of {} kbit/s received ({:.1} %)",
         flow.from + 1,
-        flow.to + 1,
+        match flow.to {
+            End::Radio(to) => (to + 1).to_string(),
+            End::Ground(node) => format!("ground node {}", node + 1),
+        },
         config.routing.name(),
         mean(shares.clone()) * flow.kbit_s,
         flow.kbit_s,

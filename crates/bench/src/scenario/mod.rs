@@ -350,7 +350,11 @@ impl Scenario {
             }
         }
         for flow in self.ns3.iter().flat_map(|ns3| &ns3.flows) {
-            let last = flow.from.max(flow.to) + 1;
+            let to = match flow.to {
+                ns3::End::Radio(to) => to,
+                ns3::End::Ground(_) => 0,
+            };
+            let last = flow.from.max(to) + 1;
             ensure!(last <= found, "channel.ns3.flow: found aircraft {last}, expected 1 to {found}");
         }
         for (index, trouble) in self.trouble.iter().enumerate() {
