@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wingbeat_agent::ParameterName;
 use wingbeat_agent::guardian::{Answer, Before};
 use wingbeat_agent::{
-    Input, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder, Reply, Severity,
+    Input, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder, RegionOrder, Reply, Severity,
 };
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
@@ -79,6 +79,8 @@ pub enum Event<'a> {
     /// A parameter that an agent before owed to the pilot: name, the pilot's value, what overrode it, and whether these are whole
     /// numbers. An input.
     Owed(&'a str, f64, Option<f64>, bool),
+    /// Fence and rally points: an input.
+    Region(RegionOrder),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -202,6 +204,7 @@ impl<'a> Event<'a> {
             Input::Operator { id, command } => Self::Operator(id, command),
             Input::Mission(points) => Self::Mission(points.to_vec()),
             Input::Guard(answer) => Self::Guard(answer),
+            Input::Region(order) => Self::Region(order),
             Input::Parameters(ParameterOrder::ReadAll) => Self::Parameters(None),
             Input::Parameters(ParameterOrder::Set { ref name, value }) => {
                 Self::Parameters(Some((name.as_str(), value)))
@@ -243,6 +246,7 @@ impl<'a> Event<'a> {
             Self::Mission(points) => Input::Mission(points),
             Self::Guard(answer) => Input::Guard(*answer),
             Self::Before(before) => Input::Before(*before),
+            Self::Region(order) => Input::Region(*order),
             Self::Parameters(None) => Input::Parameters(ParameterOrder::ReadAll),
             Self::Parameters(Some((name, value))) => {
                 let name = ParameterName::new(name).ok_or(Refused::Malformed)?;
@@ -294,7 +298,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 28] = [
+    pub const NAMES: [&'static str; 29] = [
         "began",
         "lost",
         "wake",
@@ -323,6 +327,7 @@ impl<'a> Event<'a> {
         "sample",
         "parameters",
         "owed",
+        "region",
     ];
 
     /// Its name, for filters.
@@ -344,6 +349,7 @@ impl<'a> Event<'a> {
             Self::Before(_) => "before",
             Self::Parameters(_) => "parameters",
             Self::Owed(..) => "owed",
+            Self::Region(_) => "region",
             Self::GroundStation(_) => "ground-station",
             Self::Probe(_) => "probe",
             Self::Lease(_) => "lease",
@@ -536,6 +542,7 @@ mod tests {
             Event::Guard(None),
             Event::Before(Before::Failsafe(Modes(64))),
             Event::Parameters(None),
+            Event::Region(RegionOrder::Write(wingbeat_agent::RegionKind::Rally, 2)),
             Event::Parameters(Some(("RTL_ALT", 1_500.0))),
             Event::Log(2, "text"),
             Event::Lost(7),

@@ -55,6 +55,7 @@ pub fn words(event: &Event<'_>) -> String {
         Event::Mission(points) => format!("{} waypoints", points.len()),
         Event::Guard(answer) => format!("{answer:?}"),
         Event::Before(before) => format!("{before:?}"),
+        Event::Region(order) => format!("{order:?}"),
         Event::Parameters(None) => "read".to_owned(),
         Event::Parameters(Some((which, value))) => format!("{which} {value}"),
         Event::Owed(which, pilots, ..) => format!("{which} {pilots}"),
