@@ -12,6 +12,7 @@ use crate::budget;
 use crate::fence::{self, Around};
 use crate::guardian::Answer;
 use crate::layers::{self, GroundStation};
+use crate::region::Verdict;
 use crate::settings::Loaded;
 use crate::status::{CHECKS_MAX, Check};
 use crate::{CompanionLoss, Config, settings};
@@ -48,6 +49,8 @@ pub(crate) struct Preflight<'a> {
     pub(crate) remote_id: Option<Check>,
     /// Whether the aircraft's own height of return is in its autopilot.
     pub(crate) is_return_height_set: bool,
+    /// How the route lies in the autopilot's polygon.
+    pub(crate) verdict: Option<Verdict>,
     /// Whether the protocol permits setup, and one line about it.
     pub(crate) swarm: (bool, Text),
 }
@@ -144,7 +147,8 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
         CompanionLoss::FliesOn => layers::judge(guard, ground, view.route_speed_m_s.is_some(), now),
     };
     check("companion loss", caught, layers);
-    let of_route = of_route(config, t, ground.parameters, protocol, judged.is_return_height_set);
+    let of_route =
+        of_route(config, t, ground.parameters, protocol, judged.is_return_height_set, judged.verdict);
     let _ = checks.extend_from_slice(&of_route);
     let (passed, detail) = judged.swarm;
     let _ = checks.push(Check { name: "swarm", passed, is_required: true, detail });
@@ -163,9 +167,10 @@ pub(crate) fn of_route(
     parameters: &Watch,
     protocol: &dyn Protocol,
     is_return_height_set: bool,
+    verdict: Option<Verdict>,
 ) -> [Check; 6] {
     let allow_polygon_fence = config.allow_polygon_fence;
-    let around = Around { parameters, home: t.disarmed_position, allow_polygon_fence };
+    let around = Around { parameters, home: t.disarmed_position, allow_polygon_fence, verdict };
     let (passed, detail) = fence::judge(&around, protocol);
     let view = protocol.view();
     let is_loaded = view.phase != Phase::Start;

@@ -3,6 +3,7 @@
 
 use heapless::Vec;
 use wingbeat_autopilot::copter::Mode;
+use wingbeat_autopilot::identity::Version;
 use wingbeat_protocol::{Absent, Command, Denied, MissionError, Phase, StateId, Text};
 use wingbeat_wire::{CommandId, Refused, VehicleId};
 
@@ -83,6 +84,12 @@ pub enum Rejection {
         "parameters: found the pilot's set otherwise for a flight, expected them given back (engage does that)"
     )]
     Lent,
+    /// What the flight controller can do is not known.
+    #[error("found no version of the flight controller, expected one")]
+    NoVersion,
+    /// Its firmware has no such list.
+    #[error("found ArduCopter {0}, which has no list of them in the mission protocol, expected 4.0 or later")]
+    NoRegions(Version),
     /// Every parameter that has one cure is as it should be.
     #[error("no parameter to set: what else fails has no single cure")]
     NothingToSet,

@@ -3,10 +3,14 @@
 
 use core::fmt::Write as _;
 
+use wingbeat_autopilot::mission;
 use wingbeat_autopilot::parameter::{Finding, Watch, Watched};
 use wingbeat_geo::{Frame, Position};
 use wingbeat_protocol::{Cut, Protocol, Text, text};
 use wingbeat_wire::Point;
+
+use crate::executor::place;
+use crate::region::{RegionFinding, Verdict};
 
 /// The bits of `FENCE_TYPE` (<https://ardupilot.org/copter/docs/parameters.html#fence-type>).
 const BOUNDS_HEIGHT: i64 = 1;
@@ -26,11 +30,13 @@ pub(crate) struct Around<'a> {
     /// Where ArduCopter's home is, or will be when it is armed.
     pub(crate) home: Option<Position>,
     pub(crate) allow_polygon_fence: bool,
+    /// How the route was found in the polygon, by the owner of its points.
+    pub(crate) verdict: Option<Verdict>,
 }
 
 /// Whether waypoints and the return stay inside the fence, as far as both are known; and what was found.
 pub(crate) fn judge(around: &Around<'_>, protocol: &dyn Protocol) -> (bool, Text) {
-    let &Around { parameters, home, allow_polygon_fence } = around;
+    let &Around { parameters, home, allow_polygon_fence, verdict } = around;
     let is_unread = |which: &&Watched| parameters.finding(**which) == Finding::Unknown;
     let relied_on = [
         Watched::FenceEnable,
@@ -58,11 +64,25 @@ pub(crate) fn judge(around: &Around<'_>, protocol: &dyn Protocol) -> (bool, Text
     let margin_m = parameters.value(Watched::FenceMargin).map_or(MARGIN_USUAL_M, |m| m.as_f64());
     let mut found = text!("the autopilot's");
     if bits & HAS_POLYGONS != 0 && points > 0 {
-        if !allow_polygon_fence {
-            let cure = "remove it or set preflight.allow_polygon_fence";
-            return (false, text!("polygon of {points} points not checked: {cure}"));
+        let is_of = |verdict: &Verdict| {
+            let route = protocol.route().iter().map(|point| place(*point));
+            i64::from(verdict.points) == points && verdict.route_hash == mission::hash(route)
+        };
+        match verdict.filter(is_of).map(|verdict| verdict.finding) {
+            Some(RegionFinding::Inside) => {
+                let _ = write!(Cut(&mut found), ", inside its {points} points,");
+            }
+            Some(finding @ (RegionFinding::Home | RegionFinding::Waypoint(_) | RegionFinding::Leg(_))) => {
+                return (false, text!("{finding}"));
+            }
+            None if allow_polygon_fence => {
+                let _ = write!(Cut(&mut found), ", its polygon not checked,");
+            }
+            None => {
+                let cure = "read or remove it, or set preflight.allow_polygon_fence";
+                return (false, text!("polygon of {points} points not checked: {cure}"));
+            }
         }
-        let _ = write!(Cut(&mut found), ", its polygon not checked,");
     }
     if bits & BOUNDS_HEIGHT == 0 {
         let _ = write!(Cut(&mut found), " does not bound the height");
@@ -158,7 +178,7 @@ mod tests {
     }
 
     fn around(parameters: &Watch) -> Around<'_> {
-        Around { parameters, home: Some(HOME), allow_polygon_fence: false }
+        Around { parameters, home: Some(HOME), allow_polygon_fence: false, verdict: None }
     }
 
     /// A fence that is on, and bounds by default what a new ArduCopter's does.
@@ -200,7 +220,7 @@ mod tests {
             (
                 &[("FENCE_TOTAL", 5.0)][..],
                 false,
-                "polygon of 5 points not checked: remove it or set preflight.allow_polygon_fence",
+                "polygon of 5 points not checked: read or remove it, or set preflight.allow_polygon_fence",
             ),
             (&[("FENCE_TOTAL", 5.0), ("FENCE_TYPE", 3.0)][..], true, "ends at 98 m"),
             (&[("FENCE_ACTION", 2.0)][..], true, "FENCE_ACTION 2"),
@@ -222,6 +242,27 @@ mod tests {
         let (passed, detail) =
             judge(&Around { allow_polygon_fence: true, ..around(&parameters) }, &mission());
         assert!(passed && detail.contains("its polygon not checked"), "{detail}");
+    }
+
+    #[test]
+    fn a_polygon_that_was_read_is_judged_for_this_route_and_this_number_of_points() {
+        let mut parameters = ON.to_vec();
+        parameters.push(("FENCE_TOTAL", 5.0));
+        let parameters = reported(&parameters);
+        let mission = mission();
+        let route_hash = mission::hash(mission.route().iter().map(|point| place(*point)));
+        let judged = |route_hash, points, finding| {
+            let verdict = Some(Verdict { route_hash, points, finding });
+            judge(&Around { verdict, ..around(&parameters) }, &mission)
+        };
+        let (passed, detail) = judged(route_hash, 5, RegionFinding::Inside);
+        assert!(passed && detail.contains("inside its 5 points, ends at 98 m"), "{detail}");
+        let (passed, detail) = judged(route_hash, 5, RegionFinding::Leg(2));
+        assert!(!passed && detail.contains("the leg to waypoint 2 leaving the fence"), "{detail}");
+        for (route_hash, points) in [(route_hash, 4), (route_hash ^ 1, 5)] {
+            let (passed, detail) = judged(route_hash, points, RegionFinding::Inside);
+            assert!(!passed && detail.contains("not checked"), "{detail}");
+        }
     }
 
     #[test]

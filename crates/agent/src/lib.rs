@@ -31,6 +31,7 @@ mod owed;
 mod parameters;
 mod passed;
 mod probes;
+mod region;
 mod rejoin;
 mod remote_id;
 mod returns;
@@ -53,11 +54,15 @@ pub use origin::{Origin, Sample};
 pub use owed::{OWED_MAX, Owed};
 pub use parameters::{ParameterOrder, ParameterReport, REPORTS_MAX};
 pub use probes::ProbeOrder;
+pub use region::{RegionFinding, RegionOrder, RegionReport, Verdict};
 pub use remote_id::RemoteIdStatus;
 pub use status::{
     CHECKS_MAX, COMMANDS_MAX, Check, CommandProgress, FlightControllerStatus, LinkState, Navigation, Status,
 };
 pub use wingbeat_autopilot::codec::signing::Key as SigningKey;
+pub use wingbeat_autopilot::mission::{
+    RegionEvent, RegionKind, RegionPart, RegionPoint, first_difference, hash as route_hash,
+};
 pub use wingbeat_autopilot::parameter::{
     Change as ParameterChange, Finding, Listed as ListedParameter, Name as ParameterName,
     Value as ParameterValue, Watched,
@@ -90,6 +95,7 @@ use wingbeat_autopilot::gateway::ConsoleHeartbeat;
 use wingbeat_autopilot::gnss_time::GnssClock;
 use wingbeat_autopilot::heartbeat::Heartbeat;
 use wingbeat_autopilot::job::TRANSMIT_LEN_MAX;
+use wingbeat_autopilot::mission::Exchange;
 use wingbeat_autopilot::parameter::{Change, Watch};
 use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
@@ -138,6 +144,8 @@ pub enum Input<'a> {
     Mission(&'a [Point]),
     /// The operator reads the flight controller's parameters, or sets one.
     Parameters(ParameterOrder),
+    /// The operator reads or replaces fence or rally points, or the owner supplies what of that is its own.
+    Region(RegionOrder),
     /// What the guardian answers, or nothing when none does.
     Guard(Option<guardian::Answer>),
     /// Who had the aircraft before, as the guardian knows it. Its owner hands this in before the port opens.
@@ -191,7 +199,7 @@ pub struct Outputs {
     pub datagrams: Vec<Draft, 4>,
     /// Lines for the log.
     pub log: Vec<LogEntry, 16>,
-    /// The answer to [`Input::Operator`], [`Input::Order`], [`Input::Mission`] and [`Input::Parameters`].
+    /// The answer to [`Input::Operator`], [`Input::Order`], [`Input::Mission`], [`Input::Parameters`] and [`Input::Region`].
     pub reply: Option<Reply>,
     /// The operator's command that was accepted, by whatever path it came.
     pub accepted: Option<Command>,
@@ -199,12 +207,15 @@ pub struct Outputs {
     pub probe: Option<(VehicleId, Probe)>,
     /// What came of [`Input::Parameters`].
     pub parameters: Vec<ParameterReport, REPORTS_MAX>,
+    /// What came of [`Input::Region`].
+    pub regions: region::Reports,
 }
 
 impl Outputs {
     fn clear(&mut self) {
         self.autopilot.clear();
         self.parameters.clear();
+        self.regions.clear();
         self.datagrams.clear();
         self.log.clear();
         (self.reply, self.accepted, self.probe) = (None, None, None);
@@ -295,7 +306,9 @@ pub struct Agent {
     duplicate_id_at: Option<Instant>,
     sent: u64,
     received: u64,
-    refused: [u64; Refused::ALL.len()],
+    refused: [u32; Refused::ALL.len()],
+    /// How the route lies in the fence that was read last.
+    verdict: Option<Verdict>,
 }
 
 impl Agent {
@@ -374,6 +387,7 @@ impl Agent {
             sent: 0,
             received: 0,
             refused: [0; Refused::ALL.len()],
+            verdict: None,
             config,
         })
     }
@@ -498,6 +512,7 @@ impl Agent {
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
             Input::Parameters(order) => out.reply = Some(self.begin_parameters(now, order)),
+            Input::Region(order) => out.reply = Some(self.on_region(now, order, out)),
             // Of an autopilot that was heard we know more.
             Input::Before(before) => {
                 if self.telemetry.system_id.is_none() {
@@ -623,6 +638,11 @@ impl Agent {
         self.protocol.flight_record()
     }
 
+    /// Where the aircraft stands, or stood before it was armed.
+    pub fn stands_at(&self) -> Option<Position> {
+        self.telemetry.disarmed_position
+    }
+
     /// The protocol's state, as far as it costs nothing.
     pub fn view(&self) -> View {
         self.protocol.view()
@@ -695,7 +715,7 @@ impl Agent {
             formation: details.formation,
             sent: self.sent,
             received: self.received,
-            refused: self.refused,
+            refused: self.refused.map(u64::from),
             checks,
             cures: self.cures(),
             can_resume: self.authority.is_ours()
@@ -727,6 +747,7 @@ impl Agent {
             remote_id: self.remote_id_check(now),
             is_return_height_set: self.executor.overridden_return_height().is_some(),
             swarm: checks::swarm(me, &*self.protocol, duplicate_id, line),
+            verdict: self.verdict,
         };
         checks::preflight(judged, now)
     }
@@ -907,7 +928,7 @@ impl Agent {
             }
             self.loan.on_message(now, &frame.message);
             if let Some(job) = self.executor.requested() {
-                job.on_message(now, &frame.message, &mut out.parameters);
+                job.on_message(now, &frame.message, &mut out.parameters, &mut out.regions);
             }
         }
     }
@@ -1048,7 +1069,8 @@ impl Agent {
     }
 
     fn refuse(&mut self, reason: Refused) {
-        self.refused[reason as usize] += 1;
+        let count = &mut self.refused[reason as usize];
+        *count = count.saturating_add(1);
     }
 
     fn obey(&mut self, now: Instant, id: &str, command: Command, out: &mut Outputs) -> Reply {
@@ -1141,41 +1163,92 @@ impl Agent {
     /// On the ground: in flight the line is the telemetry's, and what is flown was judged by the parameters as they are.
     #[inline(never)]
     fn begin_parameters(&mut self, now: Instant, order: ParameterOrder) -> Reply {
+        let sets = matches!(order, ParameterOrder::Set { .. });
+        if let Some(why) = self.check_request(now, sets) {
+            return Reply::Refused(why);
+        }
+        // What is given back after the flight would undo it.
+        if sets && (self.loan.has_lent() || self.executor.owes_return_height()) {
+            return Reply::Refused(Rejection::Lent);
+        }
+        self.request(Requested::new(now, order))
+    }
+
+    /// Whether the autopilot may be asked for what no flight needs, or given it.
+    fn check_request(&self, now: Instant, writes: bool) -> Option<Rejection> {
         if !self.is_judged(now) {
-            return Reply::Refused(Rejection::NotReceived);
+            return Some(Rejection::NotReceived);
         }
         if self.telemetry.armed || self.executor.arms() {
-            return Reply::Refused(Rejection::MotorsArmed);
+            return Some(Rejection::MotorsArmed);
         }
         if self.has_requested {
-            return Reply::Refused(Rejection::UnderWay);
+            return Some(Rejection::UnderWay);
         }
-        if let ParameterOrder::Set { .. } = order {
-            if let Some(by) = self.authority.taken_by() {
-                return Reply::Refused(Rejection::Disengaged(by.clone()));
-            }
-            let view = self.protocol.view();
-            if view.phase != Phase::Start {
-                return Reply::Refused(Rejection::Underway(view.state));
-            }
-            // What is given back after the flight would undo it.
-            if self.loan.has_lent() || self.executor.owes_return_height() {
-                return Reply::Refused(Rejection::Lent);
-            }
+        let view = self.protocol.view();
+        match self.authority.taken_by() {
+            Some(by) if writes => Some(Rejection::Disengaged(by.clone())),
+            Some(_) | None if writes && view.phase != Phase::Start => Some(Rejection::Underway(view.state)),
+            Some(_) | None => None,
         }
-        if !self.executor.request(Requested::new(now, order)) {
+    }
+
+    fn request(&mut self, requested: Requested) -> Reply {
+        if !self.executor.request(requested) {
             return Reply::Refused(Rejection::Underway(self.protocol.view().state));
         }
         self.has_requested = true;
         Reply::Accepted
     }
 
+    /// Fence and rally points: on the ground, as parameters.
+    #[inline(never)]
+    fn on_region(&mut self, now: Instant, order: RegionOrder, out: &mut Outputs) -> Reply {
+        let (kind, count) = match order {
+            RegionOrder::Read(kind) => (kind, None),
+            RegionOrder::Write(kind, count) => (kind, Some(count)),
+            RegionOrder::Supply(seq, ref point) => {
+                let (executor, telemetry) = (&mut self.executor, &self.telemetry);
+                let transmit = transmit(telemetry, &mut self.outgoing, out);
+                if let (Some(Requested::Region(job)), Some(mut transmit)) = (executor.requested(), transmit)
+                    && !telemetry.armed
+                {
+                    job.supply(now, seq, point, &mut transmit);
+                }
+                return Reply::Accepted;
+            }
+            RegionOrder::Judged(verdict) => {
+                self.verdict = verdict;
+                return Reply::Accepted;
+            }
+        };
+        if let Some(why) = self.check_request(now, count.is_some()) {
+            return Reply::Refused(why);
+        }
+        let Some(firmware) = self.telemetry.firmware else { return Reply::Refused(Rejection::NoVersion) };
+        let has_list = match kind {
+            RegionKind::Fence => firmware.has_fence_missions(),
+            RegionKind::Rally => firmware.has_rally_missions(),
+        };
+        if !has_list {
+            return Reply::Refused(Rejection::NoRegions(firmware.version));
+        }
+        self.request(Requested::Region(match count {
+            None => Exchange::reading(now, kind),
+            Some(count) => Exchange::writing(now, kind, count),
+        }))
+    }
+
     /// Continues what was asked of the parameters.
     fn work_parameters(&mut self, now: Instant, out: &mut Outputs) {
         let Some(system_id) = self.telemetry.system_id.filter(|_| self.has_requested) else { return };
         let mut transmit = self.outgoing.transmit(system_id, &mut out.autopilot);
+        let (mut region, mut is_dropped) = (None, true);
         let ended = match self.executor.requested() {
-            Some(job) => job.poll(now, self.telemetry.armed, &mut transmit),
+            Some(job) => {
+                (region, is_dropped) = (job.region(), false);
+                job.poll(now, self.telemetry.armed, &mut transmit)
+            }
             // A pilot has, who armed it, or an order.
             None if self.telemetry.armed => Some(Err(Failure::Armed { what: "reading and setting" })),
             None => Some(Err(Failure::NoEffect { what: "what was asked of the parameters before an order" })),
@@ -1183,6 +1256,23 @@ impl Agent {
         let Some(result) = ended else { return };
         self.has_requested = false;
         self.executor.end_requested();
+        // Of what was dropped it is not known which it was: both have ended.
+        if region.is_some() || is_dropped {
+            let _ = out.regions.push(RegionReport::Ended(result.map(|_| ())));
+        }
+        if let Some((kind, writes)) = region {
+            match result {
+                Ok(_) if writes => {
+                    // The fence's points are a parameter.
+                    self.parameters.restart(now);
+                    self.verdict = None;
+                    out.log(Severity::Info, text!("{}: sent, and read back", kind.name()));
+                }
+                Ok(_) => {}
+                Err(failure) => out.log(Severity::Error, text!("{}: {failure}", kind.name())),
+            }
+            return;
+        }
         match result {
             Ok(Some((name, change))) => {
                 let Change { before, now } = change;
@@ -1223,8 +1313,14 @@ impl Agent {
     fn failed_check_of_route(&self) -> Option<Check> {
         let (parameters, protocol) = (&self.parameters, &*self.protocol);
         let is_return_height_set = self.executor.overridden_return_height().is_some();
-        let checks =
-            checks::of_route(&self.config, &self.telemetry, parameters, protocol, is_return_height_set);
+        let checks = checks::of_route(
+            &self.config,
+            &self.telemetry,
+            parameters,
+            protocol,
+            is_return_height_set,
+            self.verdict,
+        );
         checks.into_iter().find(|check| !check.passed)
     }
 

@@ -1,11 +1,14 @@
-//! Parameters on request, on the ground: the whole list read, or one set with proof. One request at a time; what comes of it is
+//! Parameters on request, on the ground: the whole list read, or one set with proof; fence and rally points alike. One request at a time; what comes of it is
 //! among the outputs, because no aircraft keeps the list.
 
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::job::Failure;
+use wingbeat_autopilot::mission::{Exchange, RegionKind};
 use wingbeat_autopilot::parameter::{BadValue, Change, List, Listed, Name, Set};
 use wingbeat_autopilot::{Progress, Transmit};
 use wingbeat_geo::Instant;
+
+use crate::region::{self, RegionReport};
 
 /// What is asked of the autopilot.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +48,7 @@ pub(crate) type Reports = heapless::Vec<ParameterReport, REPORTS_MAX>;
 pub(crate) enum Requested {
     List(List),
     Set(Set),
+    Region(Exchange),
 }
 
 impl Requested {
@@ -58,10 +62,24 @@ impl Requested {
         match self {
             Self::List(list) => list.due(),
             Self::Set(set) => set.due(),
+            Self::Region(job) => job.due(),
+        }
+    }
+    /// Which list of points it is about, and whether it writes it.
+    pub(crate) fn region(&self) -> Option<(RegionKind, bool)> {
+        match self {
+            Self::Region(job) => Some((job.kind(), job.writes())),
+            Self::List(_) | Self::Set(_) => None,
         }
     }
     /// Takes a message of the autopilot.
-    pub(crate) fn on_message(&mut self, now: Instant, message: &MavMessage, reports: &mut Reports) {
+    pub(crate) fn on_message(
+        &mut self,
+        now: Instant,
+        message: &MavMessage,
+        reports: &mut Reports,
+        regions: &mut region::Reports,
+    ) {
         match self {
             Self::List(list) => {
                 let listed = list.on_message(now, message);
@@ -71,6 +89,10 @@ impl Requested {
                 let _ = report.map(|report| reports.push(report));
             }
             Self::Set(set) => set.on_message(now, message),
+            Self::Region(job) => {
+                let event = job.on_message(now, message);
+                let _ = event.map(|event| regions.push(RegionReport::Event(event)));
+            }
         }
     }
     /// Continues. How it ended: in flight nothing is asked for.
@@ -84,10 +106,11 @@ impl Requested {
             _ if is_armed => Progress::Failed(Failure::Armed { what: "reading and setting" }),
             Self::List(list) => list.poll(now, transmit),
             Self::Set(set) => set.poll(now, transmit),
+            Self::Region(job) => job.poll(now, transmit),
         };
         match (progress, &*self) {
             (Progress::Pending, _) => None,
-            (Progress::Done, Self::List(_)) => Some(Ok(None)),
+            (Progress::Done, Self::List(_) | Self::Region(_)) => Some(Ok(None)),
             (Progress::Done, Self::Set(set)) => Some(Ok(set.change().map(|change| (set.name(), change)))),
             (Progress::Failed(failure), _) => Some(Err(failure)),
         }

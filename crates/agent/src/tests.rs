@@ -9,6 +9,7 @@ use std::vec::Vec as StdVec;
 
 mod bad_beacons;
 mod probes;
+mod region;
 mod rejoin;
 
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};

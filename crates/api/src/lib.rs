@@ -19,6 +19,7 @@ pub mod mission;
 pub mod parameters;
 pub mod planning;
 pub mod records;
+pub mod regions;
 
 pub use access::{Access, AuditEntry, AuditLog, SignIn, SignedIn, User, UserRole, Users};
 pub use aircraft::{
@@ -58,6 +59,11 @@ pub use planning::{
     PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight,
 };
 pub use records::{RecordedDatagrams, RecordedEvent, RecordedLog, RecordedResults, RecordedTrack, Records};
+
+pub use regions::{
+    CheckedArea, FenceArea, FleetRegionRead, FleetRegionWrite, FleetRegions, GroundPoint, RallyPoint, Region,
+    RegionFile, RegionFileContent, RegionState, RegionWork, VehicleRegion, check_fence, check_rally,
+};
 
 pub use wingbeat_wire::{Command, Phase, StateId, VehicleId};
 
@@ -121,6 +127,13 @@ pub mod paths {
     /// Ground: the aircraft's parameters against each other and a profile (POST
     /// [`ParameterReference`](crate::ParameterReference), answered by [`ParameterComparison`](crate::ParameterComparison)).
     pub const FLEET_PARAMETERS_COMPARISON: &str = "/api/v1/fleet/parameters/comparison";
+    /// Aircraft: its fence and rally points (GET [`RegionState`](crate::RegionState), PUT [`Region`](crate::Region)), reading them (POST).
+    pub const REGION: &str = "/api/v1/region";
+    /// Ground: the fences and rally points of the aircraft, compared (GET [`FleetRegions`](crate::FleetRegions)), sending them (PUT
+    /// [`FleetRegionWrite`](crate::FleetRegionWrite)), reading them (POST [`FleetRegionRead`](crate::FleetRegionRead)).
+    pub const FLEET_REGION: &str = "/api/v1/fleet/region";
+    /// Ground: reads a file with a fence or rally points (POST [`RegionFile`](crate::RegionFile)).
+    pub const REGION_FILES: &str = "/api/v1/region-files";
     /// Ground: the links of every pair ([`FleetLinks`](crate::FleetLinks)).
     pub const FLEET_LINKS: &str = "/api/v1/fleet/links";
     /// Ground: a test of a link (POST [`LinkTestRequest`](crate::LinkTestRequest), GET

@@ -150,6 +150,16 @@ pub enum Failure {
         /// The first item that is none.
         seq: u16,
     },
+    /// What the autopilot holds is no fence of ours, or no rally point.
+    #[error(
+        "{what}: item {seq} is none that is known, expected corners, circles and rally points above home"
+    )]
+    NoRegion {
+        /// The list.
+        what: &'static str,
+        /// The first item that is none.
+        seq: u16,
+    },
     /// What is being read changed while it was read.
     #[error("{what} changed while it was read")]
     Changed {

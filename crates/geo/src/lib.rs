@@ -12,6 +12,7 @@ pub mod assignment;
 pub mod formation;
 pub mod position;
 pub mod rate;
+pub mod region;
 pub mod time;
 pub mod unbounded;
 

@@ -21,9 +21,10 @@ use utoipa_axum::routes;
 use wingbeat_api::{
     ApiError, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandReply,
     FleetCommandRequest, FleetLinkTest, FleetLinks, FleetLogLine, FleetMissionUpload, FleetParameterRead,
-    FleetParameterWrite, FleetParameters, FleetPicture, FleetUpdate, FormationPictures, LinkTestRequest,
-    MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionSummary, ParameterComparison,
-    ParameterReference, PlanDraft, PlanFile, PlanPreview, RecordedTrack, Records, paths,
+    FleetParameterWrite, FleetParameters, FleetPicture, FleetRegionRead, FleetRegionWrite, FleetRegions,
+    FleetUpdate, FormationPictures, LinkTestRequest, MissionExport, MissionExportFile, MissionFile,
+    MissionFileContent, MissionSummary, ParameterComparison, ParameterReference, PlanDraft, PlanFile,
+    PlanPreview, RecordedTrack, Records, RegionFile, RegionFileContent, paths,
 };
 use wingbeat_server::Connection;
 
@@ -36,6 +37,7 @@ use crate::plan_file;
 use crate::planning;
 use crate::records;
 use crate::refused::Refused;
+use crate::region_file;
 use crate::service::Service;
 
 /// More than a mission of the largest size needs.
@@ -79,6 +81,8 @@ fn api() -> OpenApiRouter<Service> {
         )
         .routes(routes!(bundle, begin_bundle))
         .routes(routes!(parameter_comparison).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
+        .routes(routes!(regions, read_regions, write_regions))
+        .routes(routes!(region_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_export).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(formations))
@@ -489,6 +493,64 @@ async fn begin_bundle(State(service): State<Service>, Body(request): Body<FleetB
     let what = Wrote { action: "collect_logs", what: request.experiment.clone(), ..Wrote::default() };
     let answer = service.begin_bundle(request).await;
     wrote(what, answer.map(|begun| (StatusCode::ACCEPTED, Json(begun))))
+}
+
+/// Fence and rally points of the aircraft as they read them last, compared with what was sent.
+#[utoipa::path(get, path = paths::FLEET_REGION, tag = "region", responses(
+    (status = 200, description = "Every aircraft whose id is known", body = FleetRegions),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn regions(State(service): State<Service>) -> Result<Json<FleetRegions>, Refused> {
+    service.regions().await.map(Json)
+}
+
+/// The aircraft read fence and rally points of their flight controllers, on the ground.
+#[utoipa::path(post, path = paths::FLEET_REGION, tag = "region", request_body = FleetRegionRead, responses(
+    (status = 202, description = "What each answered", body = FleetRegions),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+))]
+async fn read_regions(State(service): State<Service>, Body(read): Body<FleetRegionRead>) -> Response {
+    let what = Wrote { action: "read_region", to: read.vehicles.clone(), ..Wrote::default() };
+    let answer = service.read_regions(&read.vehicles).await;
+    wrote(what, answer.map(|fleet| (StatusCode::ACCEPTED, Json(fleet))))
+}
+
+/// Sends aircraft a fence, rally points or both; an empty list is cleared. Each aircraft refuses them while its motors are armed, and where
+/// home or its route is outside; it reads them back, and what differs shows in its state.
+#[utoipa::path(put, path = paths::FLEET_REGION, tag = "region", request_body = FleetRegionWrite, responses(
+    (status = 202, description = "What each answered", body = FleetRegions),
+    (status = 400, description = "No fence, or no rally points", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+))]
+async fn write_regions(State(service): State<Service>, Body(write): Body<FleetRegionWrite>) -> Response {
+    let parts = [
+        write.region.fence.as_ref().map(|fence| format!("fence of {} areas", fence.len())),
+        write.region.rally.as_ref().map(|rally| format!("{} rally points", rally.len())),
+    ];
+    let what = Wrote {
+        action: "send_region",
+        what: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        to: write.vehicles.clone(),
+        ..Wrote::default()
+    };
+    let answer = service.write_regions(&write).await;
+    wrote(what, answer.map(|fleet| (StatusCode::ACCEPTED, Json(fleet))))
+}
+
+/// Reads a file with a fence or rally points, a QGroundControl plan or GeoJSON; nothing is sent to aircraft.
+#[utoipa::path(post, path = paths::REGION_FILES, tag = "region", request_body = RegionFile, responses(
+    (status = 200, description = "What the file holds", body = RegionFileContent),
+    (status = 400, description = "Not such a file, or what it holds is no fence", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+))]
+async fn region_file(
+    State(service): State<Service>,
+    Body(file): Body<RegionFile>,
+) -> Result<Json<RegionFileContent>, Refused> {
+    let read = reading(&service, move || region_file::read(&file)).await?;
+    read.map(Json).map_err(Refused::bad_request)
 }
 
 /// Reads a mission file; nothing is sent to aircraft.

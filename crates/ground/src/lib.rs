@@ -41,6 +41,8 @@ mod planning;
 mod push;
 mod records;
 mod refused;
+mod region_file;
+mod regions;
 pub mod remote;
 mod service;
 
@@ -278,6 +280,7 @@ impl Ground {
                     paths::PLAN_FILE,
                     paths::FLEET_PARAMETERS,
                     paths::FLEET_PARAMETERS_COMPARISON,
+                    paths::REGION_FILES,
                 ],
                 bytes: mission_file::MAX_BODY_BYTES,
                 simultaneous: MISSION_FILES_MAX,

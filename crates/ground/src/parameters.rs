@@ -8,6 +8,7 @@ use std::path::Path;
 use futures_util::stream::{self, StreamExt as _};
 use reqwest::Client;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use wingbeat_api::{
     ComparedVehicle, FleetParameters, ParameterComparison, ParameterFile, ParameterProgress,
@@ -39,7 +40,13 @@ pub(crate) struct Asked {
 /// What an aircraft answers.
 type Answer = Result<ParameterProgress, String>;
 
-async fn ask<T: Serialize>(asked: &Asked, method: Method, path: &str, body: Option<&T>) -> Answer {
+/// Asks one aircraft.
+pub(crate) async fn ask<T: Serialize, U: DeserializeOwned>(
+    asked: &Asked,
+    method: Method,
+    path: &str,
+    body: Option<&T>,
+) -> Result<U, String> {
     let Party { address, token, .. } = &asked.party;
     let (status, body) = client::ask(&asked.client, method, address, path, body, token.clone()).await?;
     if !status.is_success() {
@@ -92,7 +99,8 @@ pub(crate) async fn write(all: Vec<(Asked, wingbeat_api::ParameterWrite)>) -> Fl
     )
 }
 
-async fn each<T, U, F: Future<Output = U>>(all: Vec<T>, act: impl Fn(T) -> F) -> Vec<U> {
+/// All of them, some at a time.
+pub(crate) async fn each<T, U, F: Future<Output = U>>(all: Vec<T>, act: impl Fn(T) -> F) -> Vec<U> {
     stream::iter(all).map(act).buffered(AT_ONCE).collect().await
 }
 
@@ -113,7 +121,7 @@ impl Desk {
 
     async fn of_one(&self, asked: Asked) -> Known {
         let Asked { party: Party { id, address, .. }, name, client } = &asked;
-        let mut answer = ask(&asked, Method::GET, paths::PARAMETERS_WORK, None::<&()>).await;
+        let mut answer: Answer = ask(&asked, Method::GET, paths::PARAMETERS_WORK, None::<&()>).await;
         let kept = self.revisions.lock().await.get(id).copied();
         if let Ok(progress) = &answer
             && (kept != Some(progress.revision) || progress.age_ms.is_none())

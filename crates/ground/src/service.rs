@@ -8,8 +8,8 @@ use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use wingbeat_api::{
     FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest, FleetLinkTest,
-    FleetLinks, FleetParameterWrite, FleetParameters, FleetPicture, LinkTestRequest, ParameterComparison,
-    ParameterReference, ParameterWrite,
+    FleetLinks, FleetParameterWrite, FleetParameters, FleetPicture, FleetRegionWrite, FleetRegions,
+    LinkTestRequest, ParameterComparison, ParameterReference, ParameterWrite, check_fence, check_rally,
 };
 
 use crate::access::Access;
@@ -21,6 +21,7 @@ use crate::links::{self, LinkTest, Party};
 use crate::owner::{Admitted, Found, Request, Subscription};
 use crate::parameters::{self, Asked, Wanted};
 use crate::refused::Refused;
+use crate::regions;
 
 /// The owner's front.
 #[derive(Clone, Debug)]
@@ -35,6 +36,7 @@ pub(crate) struct Service {
     /// Recorded flights.
     records: Option<Arc<Path>>,
     parameters: Arc<parameters::Desk>,
+    regions: Arc<regions::Desk>,
     /// Mission files may be read simultaneously, so many.
     readers: Arc<Semaphore>,
     links: Arc<links::Desk>,
@@ -76,6 +78,7 @@ impl Service {
             folder: files.parameters.map(Arc::from),
             records: files.records.map(Arc::from),
             parameters: Arc::default(),
+            regions: Arc::default(),
             readers,
             links: Arc::default(),
             bundles: Arc::default(),
@@ -251,6 +254,33 @@ impl Service {
         let asked = self.asked(&ids).await?;
         let each = write.vehicles.into_iter().map(|one| ParameterWrite { parameters: one.parameters });
         Ok(parameters::write(asked.into_iter().zip(each).collect()).await)
+    }
+
+    /// Fence and rally points of all, compared.
+    pub(crate) async fn regions(&self) -> Result<FleetRegions, Refused> {
+        Ok(self.regions.state(self.asked(&[]).await?).await)
+    }
+
+    /// These aircraft read theirs, or all.
+    pub(crate) async fn read_regions(&self, vehicles: &[String]) -> Result<FleetRegions, Refused> {
+        Ok(self.regions.read(self.asked(vehicles).await?).await)
+    }
+
+    /// Sends these aircraft, or all, the same.
+    pub(crate) async fn write_regions(&self, write: &FleetRegionWrite) -> Result<FleetRegions, Refused> {
+        let FleetRegionWrite { vehicles, region } = write;
+        let mut once = BTreeSet::new();
+        if let Some(twice) = vehicles.iter().find(|id| !once.insert(*id)) {
+            return Err(Refused::bad_request(format!("vehicles: found {twice:?} twice, expected each once")));
+        }
+        if region.fence.is_none() && region.rally.is_none() {
+            let problem = "region: found neither fence nor rally, expected at least one".to_owned();
+            return Err(Refused::bad_request(problem));
+        }
+        let checked = region.fence.as_deref().map_or(Ok(()), |fence| check_fence(fence).map(drop));
+        let rally = || region.rally.as_deref().map_or(Ok(()), |rally| check_rally(rally).map(drop));
+        checked.and_then(|()| rally()).map_err(Refused::bad_request)?;
+        Ok(self.regions.write(self.asked(vehicles).await?, region).await)
     }
 
     /// The parameters of all, compared.

@@ -20,14 +20,14 @@ use tokio::{
     time::{Instant as KernelInstant, sleep_until},
 };
 use wingbeat_agent::{
-    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, Owed, ParameterOrder, Rejection, Reply,
-    Severity, Stage, Status,
+    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, Owed, ParameterOrder, RegionOrder,
+    Rejection, Reply, Severity, Stage, Status, Verdict,
     guardian::{Activity, Answer, Stance},
 };
 use wingbeat_api::{
     self as api, AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, KeysValidity,
     LeaseGrant, LinkFault, LinkFaultKind, LinkTestReport, LinkTestRequest, LogLine, MissionSummary,
-    MissionUpload, ParameterProgress,
+    MissionUpload, ParameterProgress, RegionState,
 };
 use wingbeat_autopilot::{gateway::Circumstances, gnss_time::GnssTime, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
@@ -51,6 +51,7 @@ use crate::{
     owing::Owing,
     parameters::{self, Parameters},
     recording::Recording,
+    regions::{self, Regions},
     requests,
     status::{self, DaemonStatus},
 };
@@ -206,6 +207,11 @@ pub(crate) struct Driver<R> {
     parameters: Parameters,
     /// Whether what was asked of them has ended, and the next is due.
     parameters_turn: bool,
+    regions: Regions,
+    /// Whether the agent waits for something of them.
+    regions_turn: bool,
+    /// How the route lies in the fence, where the agent does not know it yet.
+    verdict: Option<Option<Verdict>>,
     /// Whether the agent was informed that a console holds it.
     leased: bool,
     links: Links,
@@ -332,6 +338,9 @@ impl<R: Radio> Driver<R> {
             lease: Lease::default(),
             parameters: Parameters::new(crate::unix_us()),
             parameters_turn: false,
+            regions: Regions::default(),
+            regions_turn: false,
+            verdict: None,
             leased: false,
             links,
             terms: None,
@@ -453,6 +462,7 @@ impl<R: Radio> Driver<R> {
                 Woken::Request(Some(Request::Links(ask))) => self.links(ask),
                 Woken::Request(Some(Request::Parameters(ask))) => self.parameters(ask),
                 Woken::Request(Some(Request::AutopilotLogs(ask))) => self.autopilot_logs(ask),
+                Woken::Request(Some(Request::Region(ask))) => self.regions(ask),
                 Woken::Request(Some(Request::Keys { pending, reply })) => {
                     // A console that disconnected asks again.
                     let _ = reply.send(self.take_keys(*pending));
@@ -468,6 +478,7 @@ impl<R: Radio> Driver<R> {
             self.turn_clock();
             self.turn_parameters();
             self.turn_autopilot_logs();
+            self.turn_regions();
             if KernelInstant::now() >= self.publish_at() {
                 self.publish();
             }
@@ -805,6 +816,53 @@ impl<R: Radio> Driver<R> {
         }
     }
 
+    /// What the API asks of fence and rally points. A console that disconnected does not read the answer.
+    fn regions(&mut self, ask: regions::Ask) {
+        match ask {
+            regions::Ask::State(reply) => drop(reply.send(self.regions.state(self.clock.now()))),
+            regions::Ask::Read(reply) => {
+                let begun = self.with_regions(|regions, begin| regions.read(begin));
+                drop(reply.send(begun));
+            }
+            regions::Ask::Write { lists, lease, from, reply } => {
+                let checked = self.check_lease(lease.as_deref(), from, &"fence and rally points");
+                let (home, route) = (self.agent.stands_at(), self.agent.route().to_vec());
+                let begun = checked.and_then(|()| {
+                    self.with_regions(|regions, begin| regions.write(&lists, home, &route, begin))
+                });
+                match &begun {
+                    Ok(_) => self.log(Severity::Info, "fence and rally points: sends them".into()),
+                    Err(error) => self.log(Severity::Warning, format!("refused: {}", error.message)),
+                }
+                drop(reply.send(begun));
+            }
+        }
+    }
+
+    /// Lets them ask the agent.
+    fn with_regions(
+        &mut self,
+        act: impl FnOnce(&mut Regions, &mut dyn FnMut(RegionOrder) -> Option<Reply>) -> Result<(), ApiError>,
+    ) -> Result<RegionState, ApiError> {
+        let mut regions = std::mem::take(&mut self.regions);
+        let done = act(&mut regions, &mut |order| self.feed(Input::Region(order)));
+        self.regions = regions;
+        done.map(|()| self.regions.state(self.clock.now()))
+    }
+
+    /// Hands the agent the points that it waits for, and how the route lies in the fence.
+    fn turn_regions(&mut self) {
+        if std::mem::take(&mut self.regions_turn) {
+            let _ = self.with_regions(|regions, begin| {
+                regions.go_on(begin);
+                Ok(())
+            });
+        }
+        if let Some(verdict) = self.verdict.take() {
+            self.feed(Input::Region(RegionOrder::Judged(verdict)));
+        }
+    }
+
     fn end_link_test(&mut self, why: &str) {
         if let Some(line) = self.links.end(self.clock.now(), why) {
             self.log(Severity::Info, line);
@@ -930,6 +988,9 @@ impl<R: Radio> Driver<R> {
         }
         if !self.out.parameters.is_empty() {
             self.parameters_turn |= self.parameters.take(now, &self.out.parameters);
+        }
+        if !self.out.regions.is_empty() {
+            self.regions_turn |= self.regions.take(now, &self.out.regions);
         }
         let reply = self.out.reply.take();
         if has_logged || reply.is_some() {
@@ -1216,6 +1277,11 @@ impl<R: Radio> Driver<R> {
         });
         self.daemon.http_refused = self.publisher.refusals.counts().collect();
         let now = self.agent.status(self.clock.now());
+        if let Some(verdict) =
+            self.regions.verdict(self.agent.stands_at(), self.agent.route(), now.route_hash)
+        {
+            self.verdict = Some(verdict);
+        }
         let name = self.mission_name(&now);
         let held = now.route_hash.map(|hash| (hash, name.clone()));
         if held != self.held {

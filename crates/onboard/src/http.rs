@@ -36,7 +36,7 @@ use wingbeat_api::metrics::Metrics;
 use wingbeat_api::{
     AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Keys, LeaseGrant,
     LeaseRequest, LinkTestReport, LinkTestRequest, LinkTestRows, Links, LogLine, MissionSummary,
-    MissionUpload, ParameterProgress, ParameterTable, ParameterWrite, paths,
+    MissionUpload, ParameterProgress, ParameterTable, ParameterWrite, Region, RegionState, paths,
 };
 use wingbeat_keys::{BUNDLE_LEN_MAX, NotTaken, NotTakenKind, Pending, Store};
 use wingbeat_protocol::Fence;
@@ -48,7 +48,7 @@ use crate::{
     lease::TTL_MS,
     links,
     logs::{self, Logs},
-    mission, parameters,
+    mission, parameters, regions,
     requests::{self, NotQueued},
     stream,
 };
@@ -97,6 +97,8 @@ pub(crate) enum Request {
     Parameters(parameters::Ask),
     /// The flight controller's own logs.
     AutopilotLogs(autopilot_logs::Ask),
+    /// Its fence and rally points.
+    Region(regions::Ask),
 }
 
 /// Why an order is not taken.
@@ -145,7 +147,8 @@ impl Request {
             | Self::Lease { .. }
             | Self::Links(_)
             | Self::Parameters(_)
-            | Self::AutopilotLogs(_) => false,
+            | Self::AutopilotLogs(_)
+            | Self::Region(_) => false,
         }
     }
 }
@@ -645,11 +648,57 @@ async fn post_parameters_work(
     begun(front.ask(caller, ask).await?)
 }
 
-fn begun(
-    answer: Result<ParameterProgress, ApiError>,
-) -> Result<(StatusCode, Json<ParameterProgress>), Refusal> {
+fn begun<T>(answer: Result<T, ApiError>) -> Result<(StatusCode, Json<T>), Refusal> {
     let progress = answer.map_err(|error| Refusal(StatusCode::CONFLICT, error))?;
     Ok((StatusCode::ACCEPTED, Json(progress)))
+}
+
+/// Fence and rally points as the flight controller held them when they were read last.
+#[utoipa::path(get, path = "/api/v1/region", operation_id = "region", tag = "region",
+    responses(
+        (status = 200, description = "What is known of them, and what is under way", body = RegionState),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn get_region(State(front): State<Front>, caller: Caller) -> Result<Json<RegionState>, Refusal> {
+    let ask = |reply| Request::Region(regions::Ask::State(reply));
+    front.ask(caller, ask).await.map(Json)
+}
+
+/// Replaces the fence, the rally points or both, on the ground before a flight is set up; an empty list is cleared. They are read back:
+/// what differs shows among the problems of the state. A fence that home or the route is outside of is not sent.
+#[utoipa::path(put, path = "/api/v1/region", operation_id = "set_region", tag = "region",
+    request_body = Region,
+    responses(
+        (status = 202, description = "They are being sent", body = RegionState),
+        (status = 400, description = "No fence, or no rally points", body = ApiError),
+        (status = 409, description = "Motors are armed, a flight is set up, others are being sent or read, home or the route is outside, the firmware has no such list, or the aircraft has keys and the header `wingbeat-lease` is not the token of its lease", body = ApiError),
+        (status = 413, description = "Too long", body = ApiError),
+        (status = 415, description = "Not JSON", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn put_region(
+    State(front): State<Front>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(region): Body<Region>,
+) -> Result<(StatusCode, Json<RegionState>), Refusal> {
+    let lists = regions::check(&region)
+        .map_err(|problem| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", problem))?;
+    let (from, lease) = (caller.0, lease_token(&headers));
+    let ask = |reply| Request::Region(regions::Ask::Write { lists, lease, from, reply });
+    begun(front.ask(caller, ask).await?)
+}
+
+/// Reads fence and rally points, on the ground.
+#[utoipa::path(post, path = "/api/v1/region", operation_id = "read_region", tag = "region",
+    responses(
+        (status = 202, description = "They are being read", body = RegionState),
+        (status = 409, description = "Motors are armed, others are being sent, or the firmware has no such list", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn post_region(
+    State(front): State<Front>,
+    caller: Caller,
+) -> Result<(StatusCode, Json<RegionState>), Refusal> {
+    let ask = |reply| Request::Region(regions::Ask::Read(reply));
+    begun(front.ask(caller, ask).await?)
 }
 
 fn found<T>(answer: Option<T>) -> Result<Json<T>, Refusal> {
@@ -708,6 +757,7 @@ fn open_router() -> OpenApiRouter<Front> {
         .routes(routes!(get_link_test_rows))
         .routes(routes!(get_parameters, put_parameters))
         .routes(routes!(get_parameters_work, post_parameters_work))
+        .routes(routes!(get_region, put_region, post_region))
         .routes(routes!(logs::get_logs))
         .routes(routes!(logs::get_log_file))
         .routes(routes!(logs::get_log_hash))

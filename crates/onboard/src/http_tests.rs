@@ -463,6 +463,7 @@ fn the_document_has_every_path_and_every_type() {
         paths::LINK_TEST_ROWS,
         paths::PARAMETERS,
         paths::PARAMETERS_WORK,
+        paths::REGION,
         paths::LOGS,
         paths::LOG_FILE,
         paths::LOG_HASH,

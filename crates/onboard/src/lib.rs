@@ -51,6 +51,7 @@ pub mod mission;
 mod owing;
 mod parameters;
 pub mod recording;
+mod regions;
 mod requests;
 mod signing;
 mod status;

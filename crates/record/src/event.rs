@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use wingbeat_agent::ParameterName;
 use wingbeat_agent::guardian::{Answer, Before};
 use wingbeat_agent::{
-    FlightRecord, Input, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder, Reply, Severity,
+    FlightRecord, Input, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder, RegionOrder,
+    Reply, Severity,
 };
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
@@ -81,6 +82,8 @@ pub enum Event<'a> {
     Owed(&'a str, f64, Option<f64>, bool),
     /// What the swarm's flight before was: an input.
     Flight(Box<FlightRecord>),
+    /// Fence and rally points: an input.
+    Region(RegionOrder),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -204,6 +207,7 @@ impl<'a> Event<'a> {
             Input::Operator { id, command } => Self::Operator(id, command),
             Input::Mission(points) => Self::Mission(points.to_vec()),
             Input::Guard(answer) => Self::Guard(answer),
+            Input::Region(order) => Self::Region(order),
             Input::Parameters(ParameterOrder::ReadAll) => Self::Parameters(None),
             Input::Parameters(ParameterOrder::Set { ref name, value }) => {
                 Self::Parameters(Some((name.as_str(), value)))
@@ -247,6 +251,7 @@ impl<'a> Event<'a> {
             Self::Guard(answer) => Input::Guard(*answer),
             Self::Before(before) => Input::Before(*before),
             Self::Flight(record) => Input::Flight(record),
+            Self::Region(order) => Input::Region(*order),
             Self::Parameters(None) => Input::Parameters(ParameterOrder::ReadAll),
             Self::Parameters(Some((name, value))) => {
                 let name = ParameterName::new(name).ok_or(Refused::Malformed)?;
@@ -298,7 +303,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 29] = [
+    pub const NAMES: [&'static str; 30] = [
         "began",
         "lost",
         "wake",
@@ -328,6 +333,7 @@ impl<'a> Event<'a> {
         "parameters",
         "owed",
         "flight",
+        "region",
     ];
 
     /// Its name, for filters.
@@ -350,6 +356,7 @@ impl<'a> Event<'a> {
             Self::Flight(_) => "flight",
             Self::Parameters(_) => "parameters",
             Self::Owed(..) => "owed",
+            Self::Region(_) => "region",
             Self::GroundStation(_) => "ground-station",
             Self::Probe(_) => "probe",
             Self::Lease(_) => "lease",
@@ -542,6 +549,7 @@ mod tests {
             Event::Guard(None),
             Event::Before(Before::Failsafe(Modes(64))),
             Event::Parameters(None),
+            Event::Region(RegionOrder::Write(wingbeat_agent::RegionKind::Rally, 2)),
             Event::Parameters(Some(("RTL_ALT", 1_500.0))),
             Event::Log(2, "text"),
             Event::Lost(7),

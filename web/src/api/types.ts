@@ -249,6 +249,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/region": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Fence and rally points of the aircraft as they read them last, compared with what was sent. */
+        get: operations["regions"];
+        /**
+         * Sends aircraft a fence, rally points or both; an empty list is cleared. Each aircraft refuses them while its motors are armed, and where
+         *     home or its route is outside; it reads them back, and what differs shows in its state.
+         */
+        put: operations["write_regions"];
+        /** The aircraft read fence and rally points of their flight controllers, on the ground. */
+        post: operations["read_regions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/mission-files": {
         parameters: {
             query?: never;
@@ -385,6 +407,23 @@ export interface paths {
         get: operations["records_track"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/region-files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads a file with a fence or rally points, a QGroundControl plan or GeoJSON; nothing is sent to aircraft. */
+        post: operations["region_file"];
         delete?: never;
         options?: never;
         head?: never;
@@ -930,6 +969,27 @@ export interface components {
             /** @description The parameter, by its name in this flight controller. */
             parameter: string;
         };
+        /** @description An area of a fence. An aircraft keeps inside of every inclusion and outside of every exclusion. */
+        FenceArea: {
+            /** @description The corners. */
+            corners: components["schemas"]["GroundPoint"][];
+            /** @description Whether the aircraft must be inside (true) or outside. */
+            inclusion: boolean;
+            /** @enum {string} */
+            shape: "polygon";
+        } | {
+            /** @description Its centre. */
+            centre: components["schemas"]["GroundPoint"];
+            /** @description Whether the aircraft must be inside (true) or outside. */
+            inclusion: boolean;
+            /**
+             * Format: double
+             * @description Its radius, metres.
+             */
+            radius_m: number;
+            /** @enum {string} */
+            shape: "circle";
+        };
         /** @description One aircraft as the ground service receives it. */
         FleetAircraft: {
             /** @description The address of its API, for example `http://10.0.0.7:8080`. */
@@ -1126,6 +1186,23 @@ export interface components {
             /** @description Version of the ground service. */
             version: string;
         };
+        /** @description Body: whose fence and rally points are read. */
+        FleetRegionRead: {
+            /** @description Ids; empty for every aircraft. */
+            vehicles: string[];
+        };
+        /** @description Body: a fence, rally points or both for many aircraft. */
+        FleetRegionWrite: {
+            /** @description What each is sent. */
+            region: components["schemas"]["Region"];
+            /** @description Ids; empty for every aircraft. */
+            vehicles: string[];
+        };
+        /** @description The fences and the rally points of the aircraft. */
+        FleetRegions: {
+            /** @description Each aircraft that was asked. */
+            vehicles: components["schemas"]["VehicleRegion"][];
+        };
         /** @description What changed since the picture, or the update before. */
         FleetUpdate: {
             actions?: components["schemas"]["Actions"] | null;
@@ -1246,6 +1323,19 @@ export interface components {
              * @description Satellites in use; absent where not reported.
              */
             satellites?: number | null;
+        };
+        /** @description A place on the ground. */
+        GroundPoint: {
+            /**
+             * Format: double
+             * @description Latitude, degrees.
+             */
+            latitude_deg: number;
+            /**
+             * Format: double
+             * @description Longitude, degrees.
+             */
+            longitude_deg: number;
         };
         /** @description How the aircraft's HTTP API is protected. */
         HttpApi: {
@@ -1901,6 +1991,24 @@ export interface components {
              */
             sent: number;
         };
+        /** @description A rally point: where an aircraft returns to instead of home, if it is nearer. */
+        RallyPoint: {
+            /**
+             * Format: int32
+             * @description Height above home, metres: the flight controller keeps whole ones.
+             */
+            height_m: number;
+            /**
+             * Format: double
+             * @description Latitude, degrees.
+             */
+            latitude_deg: number;
+            /**
+             * Format: double
+             * @description Longitude, degrees.
+             */
+            longitude_deg: number;
+        };
         /** @description A mission as it was read. */
         ReadMission: {
             /** @description As an aircraft takes it. */
@@ -2069,6 +2177,53 @@ export interface components {
             /** @description A stable word. */
             reason: string;
         };
+        /**
+         * @description PUT body: a fence, rally points, or both. What is absent is left as it is; an empty list is cleared. Nothing is sent while motors are
+         *     armed.
+         */
+        Region: {
+            /** @description The areas of the fence, of at most 127 corners and centres together. */
+            fence?: components["schemas"]["FenceArea"][] | null;
+            /** @description Rally points. */
+            rally?: components["schemas"]["RallyPoint"][] | null;
+        };
+        /** @description A file with a fence or rally points: a QGroundControl plan, or GeoJSON. */
+        RegionFile: {
+            /** @description Its name, for messages. */
+            name: string;
+            /** @description Its text. */
+            text: string;
+        };
+        /** @description What a file holds. */
+        RegionFileContent: {
+            /** @description What of the file is not used. */
+            notes: string[];
+            /** @description The fence and the rally points, each where the file has some. */
+            region: components["schemas"]["Region"];
+        };
+        /** @description The fence and the rally points of an aircraft as its flight controller held them when they were read last. */
+        RegionState: {
+            /**
+             * Format: int64
+             * @description Time since the last of them was read completely, milliseconds.
+             */
+            age_ms?: number | null;
+            /** @description The fence; absent until it was read. */
+            fence?: components["schemas"]["FenceArea"][] | null;
+            /** @description How home and the route lie in the fence. */
+            finding?: string | null;
+            /** @description What went wrong with the last request, a line each: with none, what was sent was read back equal. */
+            problems?: string[];
+            /** @description The rally points; absent until they were read. */
+            rally?: components["schemas"]["RallyPoint"][] | null;
+            /** @description What it is doing. */
+            work: components["schemas"]["RegionWork"];
+        };
+        /**
+         * @description What an aircraft is doing about its fence and rally points.
+         * @enum {string}
+         */
+        RegionWork: "none" | "reading" | "writing";
         /** @description Remote ID (Open Drone ID), which the flight controller's transmitter broadcasts. */
         RemoteId: {
             /** @description What stands against arming, or that nothing does. */
@@ -2239,6 +2394,16 @@ export interface components {
             parameters: components["schemas"]["ParameterValue"][];
             /** @description The aircraft's id. */
             vehicle: string;
+        };
+        /** @description The fence and the rally points of one aircraft. */
+        VehicleRegion: {
+            /** @description What it holds otherwise than it was sent by this service, or otherwise than the first aircraft where nothing was sent. */
+            differs?: string[];
+            /** @description The aircraft's id. */
+            id: string;
+            /** @description Why it does not answer, or what it refused. */
+            problem?: string | null;
+            state?: components["schemas"]["RegionState"] | null;
         };
         /** @description The autopilot's estimate of the wind. */
         Wind: {
@@ -3021,6 +3186,128 @@ export interface operations {
             };
         };
     };
+    regions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every aircraft whose id is known */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetRegions"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    write_regions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FleetRegionWrite"];
+            };
+        };
+        responses: {
+            /** @description What each answered */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetRegions"];
+                };
+            };
+            /** @description No fence, or no rally points */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    read_regions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FleetRegionRead"];
+            };
+        };
+        responses: {
+            /** @description What each answered */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetRegions"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
     mission_file: {
         parameters: {
             query?: never;
@@ -3372,6 +3659,48 @@ export interface operations {
             };
             /** @description It cannot be read */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    region_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RegionFile"];
+            };
+        };
+        responses: {
+            /** @description What the file holds */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegionFileContent"];
+                };
+            };
+            /** @description Not such a file, or what it holds is no fence */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

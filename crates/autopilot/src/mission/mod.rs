@@ -10,12 +10,14 @@ mod download;
 mod points;
 mod read_back;
 mod reader;
+mod region;
 mod upload;
 
 pub use control::{Clear, SetCurrent, is_ended};
 pub use download::Download;
 pub use points::{LegacyKind, LegacyPoint, LegacyPoints, LegacyUpload, POINTS_MAX};
 pub use read_back::ReadBack;
+pub use region::{Exchange, RegionEvent, RegionKind, RegionPart, RegionPoint, first_difference};
 pub use upload::{Transfer, Upload};
 
 use sha2::{Digest, Sha256};

@@ -5,6 +5,7 @@ mod bundle;
 mod missions;
 mod orders;
 mod parameters;
+mod regions;
 mod service;
 mod show;
 mod watch;
@@ -127,6 +128,12 @@ pub(crate) enum Command {
     /// The flight controllers' parameters: read, compare, set.
     #[command(subcommand)]
     Parameters(parameters::Command),
+    /// The flight controllers' fence: check a file, send, read back, compare, clear.
+    #[command(subcommand)]
+    Fence(regions::Command),
+    /// The flight controllers' rally points: check a file, send, read back, compare, clear.
+    #[command(subcommand)]
+    Rally(regions::Command),
     /// Which console holds the lease of each aircraft.
     Lease {
         #[command(flatten)]
@@ -241,6 +248,7 @@ impl Command {
             Self::Bundle(arguments) => &arguments.service,
             Self::Mission(command) => command.service(),
             Self::Parameters(command) => command.service(),
+            Self::Fence(command) | Self::Rally(command) => command.service(),
         }
     }
 }
@@ -328,6 +336,8 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
         Command::Bundle(arguments) => return bundle::run(remote, arguments).await,
         Command::Mission(command) => return missions::run(remote, command).await,
         Command::Parameters(command) => return parameters::run(remote, command).await,
+        Command::Fence(command) => return regions::run(remote, regions::List::Fence, command).await,
+        Command::Rally(command) => return regions::run(remote, regions::List::Rally, command).await,
         Command::Watch { events, .. } => return watch::run(remote, json, *events).await,
         // Before there is a remote.
         Command::SignIn { .. } | Command::SignOut { .. } => {}
@@ -458,6 +468,10 @@ mod tests {
         ("post", paths::FLEET_PARAMETERS_COMPARISON, "parameters compare"),
         ("get", paths::FLEET_BUNDLE, "bundle"),
         ("post", paths::FLEET_BUNDLE, "bundle"),
+        ("get", paths::FLEET_REGION, "fence status"),
+        ("post", paths::FLEET_REGION, "rally read"),
+        ("put", paths::FLEET_REGION, "fence send"),
+        ("post", paths::REGION_FILES, "fence check"),
         ("get", paths::FLEET_LINKS, "links"),
         ("get", paths::FLEET_LINK_TEST, "link-test"),
         ("post", paths::FLEET_LINK_TEST, "/linktest run"),

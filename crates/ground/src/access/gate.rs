@@ -26,6 +26,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_LINK_TEST_FILE
         | paths::FLEET_PARAMETERS
         | paths::FLEET_BUNDLE
+        | paths::FLEET_REGION
         | paths::FORMATIONS
         | paths::RECORDS
         | paths::RECORDS_TRACK
@@ -41,6 +42,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::MISSION_EXPORT
         | paths::PLAN_FILE
         | paths::PLAN_PREVIEW
+        | paths::REGION_FILES
         | paths::FLEET_PARAMETERS_COMPARISON
             if *method == Method::POST =>
         {
@@ -52,7 +54,8 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_MISSION
         | paths::FLEET_LINK_TEST
         | paths::FLEET_BUNDLE
-        | paths::FLEET_PARAMETERS => Some(UserRole::Operator),
+        | paths::FLEET_PARAMETERS
+        | paths::FLEET_REGION => Some(UserRole::Operator),
         path if path == "/api" || path.starts_with("/api/") => Some(UserRole::Administrator),
         paths::MAP | paths::METRICS => Some(UserRole::Administrator),
         // The page itself, which asks for the password.
@@ -70,6 +73,7 @@ fn is_noted(method: &Method, path: &str) -> bool {
             | paths::MISSION_EXPORT
             | paths::PLAN_FILE
             | paths::PLAN_PREVIEW
+            | paths::REGION_FILES
             | paths::FLEET_PARAMETERS_COMPARISON
     );
     is_api && !reads && !sends_nothing
@@ -216,6 +220,10 @@ mod tests {
         ("POST", paths::FLEET_PARAMETERS_COMPARISON, Some(Observer)),
         ("GET", paths::FLEET_BUNDLE, Some(Observer)),
         ("POST", paths::FLEET_BUNDLE, Some(Operator)),
+        ("GET", paths::FLEET_REGION, Some(Observer)),
+        ("POST", paths::FLEET_REGION, Some(Operator)),
+        ("PUT", paths::FLEET_REGION, Some(Operator)),
+        ("POST", paths::REGION_FILES, Some(Observer)),
         ("POST", paths::MISSION_FILES, Some(Observer)),
         ("POST", paths::MISSION_EXPORT, Some(Observer)),
         ("POST", paths::PLAN_PREVIEW, Some(Observer)),
