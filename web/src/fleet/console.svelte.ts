@@ -9,6 +9,7 @@ import { newCommandId, sendCommand } from '../api/send';
 import { FleetStream } from '../api/stream';
 import { colourOf } from '../map/features';
 import { Planner } from '../plan/planner.svelte';
+import { RegionDraft } from './region.svelte';
 import { announcements } from './announce';
 import { acknowledge, active, unheard, updateAlarms, type Alarm } from './alarms';
 import { byId, everyoneAlone, type ById } from './avoidance';
@@ -43,7 +44,7 @@ const ENDS_SOON_MS = 10 * 60_000;
 export const pageNowMs = (): number => performance.now();
 
 /** Panels that open over the map, one at a time. */
-export type Panel = 'plan' | 'check' | 'links' | 'parameters' | 'logs' | 'alarms' | 'commands' | 'settings';
+export type Panel = 'plan' | 'check' | 'links' | 'parameters' | 'fence' | 'logs' | 'alarms' | 'commands' | 'settings';
 
 type Addressed = FleetCommandRequest & { readonly vehicles: string[] };
 
@@ -139,6 +140,8 @@ export class FleetConsole {
   /** Draw the places of the formation. */
   formation = $state(true);
   /** What is planned and not yet sent. */
+  /** Fence and rally points: drawn, and held. */
+  readonly region = new RegionDraft();
   readonly planner = new Planner({ aircraft: () => this.fleet.aircraft, selected: () => this.selected });
   readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
 

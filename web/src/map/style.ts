@@ -43,7 +43,7 @@ export function readTokens(element: HTMLElement): MapTokens {
   return tokens;
 }
 
-export const SOURCES = ['site', 'mission', 'formation', 'tracks', 'avoidance', 'plan'] as const;
+export const SOURCES = ['site', 'mission', 'formation', 'tracks', 'avoidance', 'plan', 'region'] as const;
 
 export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): StyleSpecification {
   // Deep enough that positions keep their centimetres at the closest zoom.
@@ -68,6 +68,18 @@ export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): S
       {
         id: 'fence', type: 'line', source: 'site', filter: ['==', ['get', 'kind'], 'fence'],
         paint: { 'line-color': tokens.warn, 'line-width': 2, 'line-dasharray': [4, 2] },
+      },
+      {
+        id: 'region-fill', type: 'fill', source: 'region', filter: kind('exclusion'),
+        paint: { 'fill-color': tokens.bad, 'fill-opacity': 0.12 },
+      },
+      {
+        id: 'region-line', type: 'line', source: 'region', filter: isLine,
+        paint: { 'line-color': ['match', ['get', 'kind'], 'exclusion', tokens.bad, tokens.warn], 'line-width': ['case', ['get', 'drawn'], 3, 1.5] },
+      },
+      {
+        id: 'region-points', type: 'circle', source: 'region', filter: isPoint,
+        paint: { 'circle-radius': 5, 'circle-color': ['match', ['get', 'kind'], 'rally', tokens.mission, tokens.warn], 'circle-stroke-color': tokens.halo, 'circle-stroke-width': 1.5 },
       },
       {
         id: 'homes', type: 'symbol', source: 'site', filter: ['==', ['get', 'kind'], 'home'],
