@@ -156,6 +156,10 @@ impl Test<'_> {
     /// Killed once more on the same flight: the guardian lands it, and gives the line back.
     fn survives_kills(&mut self) -> Result<()> {
         self.operator.take_off()?;
+        // Below the least height of its waypoints it would not be resumed.
+        self.operator.until("it is high enough to be resumed", |status| {
+            status["navigation"]["height_m"].as_f64().is_some_and(|height_m| height_m > 5.0)
+        })?;
         self.kill()?;
         self.operator.until("it takes up its mission", |status| {
             status["detail"].as_str().is_some_and(|detail| detail.starts_with("found on its route"))
