@@ -184,7 +184,9 @@ async fn killed_in_guided_flight_the_aircraft_stops_and_lands_and_the_next_daemo
     let died = Instant::now();
     rig.guard().prints("taking over the flight controller").await;
 
-    // Started again immediately, as systemd would: the autopilot is not its own yet, and it gives the reason.
+    // Started again immediately, as systemd would: the autopilot is not its own yet, and it gives the reason. Without the record of
+    // the flight it is given nothing back.
+    std::fs::remove_file(rig.folder.path().join("flight.json")).unwrap();
     (rig.daemon, rig.api) = daemon(&rig.folder).await;
     let status = rig
         .until("informed that the guardian holds", |s| {

@@ -50,12 +50,15 @@ async fn idle(ground: SocketAddr) -> FleetRegions {
     panic!("never idle");
 }
 
+/// So far away, to the 1e-7 degree that the flight controller keeps.
+fn moved(at: &GroundPoint, north_deg: f64, east_deg: f64) -> GroundPoint {
+    let to_e7 = |degrees: f64| (degrees * 1e7).round() as i32;
+    GroundPoint::of(to_e7(at.latitude_deg + north_deg), to_e7(at.longitude_deg + east_deg))
+}
+
 fn square(at: &GroundPoint, half_deg: f64) -> FenceArea {
     let corners = [(-1.0, -1.0), (-1.0, 1.0), (1.0, 1.0), (1.0, -1.0)];
-    let corners = corners.map(|(y, x)| GroundPoint {
-        latitude_deg: at.latitude_deg + y * half_deg,
-        longitude_deg: at.longitude_deg + x * half_deg,
-    });
+    let corners = corners.map(|(north, east)| moved(at, north * half_deg, east * half_deg));
     FenceArea::Polygon { inclusion: true, corners: corners.to_vec() }
 }
 
@@ -108,16 +111,9 @@ async fn a_fence_is_sent_to_many_read_back_compared_and_cleared() {
     }
 
     // Sent to all: two hold it, the old firmware says why not.
-    let exclusion = FenceArea::Circle {
-        inclusion: false,
-        centre: GroundPoint { latitude_deg: here.latitude_deg + 0.002, ..here },
-        radius_m: 30.5,
-    };
-    let rally = RallyPoint {
-        latitude_deg: here.latitude_deg + 0.0005,
-        longitude_deg: here.longitude_deg,
-        height_m: 25,
-    };
+    let exclusion = FenceArea::Circle { inclusion: false, centre: moved(&here, 0.002, 0.0), radius_m: 30.5 };
+    let GroundPoint { latitude_deg, longitude_deg } = moved(&here, 0.0005, 0.0);
+    let rally = RallyPoint { latitude_deg, longitude_deg, height_m: 25 };
     let fence = vec![square(&here, 0.005), exclusion];
     let region = Region { fence: Some(fence.clone()), rally: Some(vec![rally]) };
     let write = |vehicles: &[u64], region: &Region| {

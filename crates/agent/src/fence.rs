@@ -79,7 +79,7 @@ pub(crate) fn judge(around: &Around<'_>, protocol: &dyn Protocol) -> (bool, Text
                 let _ = write!(Cut(&mut found), ", its polygon not checked,");
             }
             None => {
-                let cure = "read or remove it, or set preflight.allow_polygon_fence";
+                let cure = "read it, or set preflight.allow_polygon_fence";
                 return (false, text!("polygon of {points} points not checked: {cure}"));
             }
         }
@@ -220,7 +220,7 @@ mod tests {
             (
                 &[("FENCE_TOTAL", 5.0)][..],
                 false,
-                "polygon of 5 points not checked: read or remove it, or set preflight.allow_polygon_fence",
+                "polygon of 5 points not checked: read it, or set preflight.allow_polygon_fence",
             ),
             (&[("FENCE_TOTAL", 5.0), ("FENCE_TYPE", 3.0)][..], true, "ends at 98 m"),
             (&[("FENCE_ACTION", 2.0)][..], true, "FENCE_ACTION 2"),

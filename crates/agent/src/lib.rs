@@ -1282,6 +1282,7 @@ impl Agent {
                 }
             }
             Ok(None) => {}
+            Err(failure) if is_dropped => out.log(Severity::Error, text!("{failure}")),
             Err(failure) => out.log(Severity::Error, text!("parameters: {failure}")),
         }
         let _ = out.parameters.push(ParameterReport::Ended(result.map(|_| ())));

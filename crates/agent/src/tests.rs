@@ -1149,7 +1149,7 @@ fn parameters_are_left_alone_while_armed_and_of_a_pilots_aircraft() {
     bench.second();
     let is_write = |message: &MavMessage| matches!(message, MavMessage::PARAM_SET(_));
     assert!(!bench.sent.iter().any(is_write), "{:?}", bench.sent);
-    let line = "parameters: reading and setting: found armed motors, expected disarmed ones";
+    let line = "reading and setting: found armed motors, expected disarmed ones";
     assert!(bench.log.iter().any(|entry| entry.text == line), "{:?}", bench.log);
     for input in [set("RTL_ALT", 2_000.0), Input::Parameters(ParameterOrder::ReadAll)] {
         assert_eq!(bench.feed(input), Some(Reply::Refused(Rejection::MotorsArmed)));

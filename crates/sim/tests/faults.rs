@@ -293,15 +293,33 @@ fn a_daemon_that_restarts_has_forgotten_its_flight() {
 }
 
 #[test]
-fn a_guardian_keeps_the_aircraft_of_a_daemon_that_restarts_until_it_is_down() {
+fn a_guardian_that_lands_an_aircraft_keeps_it_until_it_is_down() {
     let mut world = under_way();
-    let until = world.now() + Duration::from_secs(3);
+    // After its hold: by then it lands.
+    let until = world.now() + Duration::from_secs(15);
     world.inflict(world.now(), Fault::DaemonRestarts { vehicle: 2, guarded: true, until });
     run(&mut world, 5);
-    assert_eq!((world.truth(2).mode, link(&world, 2)), (Mode::Brake, LinkState::NeverSeen));
+    assert_eq!(world.truth(2).mode, Mode::Brake);
+    run(&mut world, 12);
+    assert_eq!((world.truth(2).mode, link(&world, 2)), (Mode::Land, LinkState::NeverSeen));
     run(&mut world, 60);
     assert!(!world.truth(2).armed);
     assert_eq!((link(&world, 2), world.phase(2)), (LinkState::Up, Phase::Start));
+}
+
+#[test]
+fn a_guardian_that_holds_an_aircraft_gives_it_back_and_it_rejoins_its_swarm() {
+    let mut world = under_way();
+    let until = world.now() + Duration::from_secs(3);
+    world.inflict(world.now(), Fault::DaemonRestarts { vehicle: 2, guarded: true, until });
+    run(&mut world, 2);
+    assert_eq!(world.truth(2).mode, Mode::Brake);
+    run(&mut world, 4);
+    assert!(world.truth(2).armed && link(&world, 2) == LinkState::Up);
+    assert!(matches!(world.phase(2), Phase::Moving | Phase::Waiting), "{:?}", world.phase(2));
+    run(&mut world, 300);
+    assert_eq!(world.phase(2), Phase::Finished);
+    assert!(!world.truth(2).armed);
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn told(bench: &mut Bench, message: &MavMessage) -> StdVec<RegionReport> {
     bench.agent.handle(bench.now, Input::Autopilot(&bytes), &mut out);
     let mut reports: StdVec<_> = out.regions.iter().copied().collect();
     Decoder::default().push(&out.autopilot, |frame| bench.sent.push(frame.message));
+    bench.log.extend(core::mem::take(&mut out.log));
     bench.agent.handle(bench.now, Input::Wake, &mut out);
     reports.extend(out.regions.iter().copied());
     Decoder::default().push(&out.autopilot, |frame| bench.sent.push(frame.message));
@@ -99,7 +100,7 @@ fn nothing_is_sent_while_armed_or_to_a_firmware_without_such_lists() {
     bench.feed(Input::Region(RegionOrder::Supply(0, corner(0))));
     let is_item = |message: &MavMessage| matches!(message, MavMessage::MISSION_ITEM_INT(_));
     assert!(!bench.sent.iter().any(is_item), "{:?}", bench.sent);
-    let line = "the fence: reading and setting: found armed motors, expected disarmed ones";
+    let line = "reading and setting: found armed motors, expected disarmed ones";
     assert!(bench.log.iter().any(|entry| entry.text == line), "{:?}", bench.log);
     for order in [RegionOrder::Read(RegionKind::Fence), RegionOrder::Write(RegionKind::Rally, 0)] {
         assert_eq!(bench.feed(Input::Region(order)), Some(Reply::Refused(Rejection::MotorsArmed)));

@@ -516,7 +516,7 @@ mod tests {
         let mut job = Exchange::writing(Instant::ZERO, RegionKind::Rally, 2);
         let mut progress = Progress::Pending;
         let mut counts = 0;
-        for s in 0..10 {
+        for s in 0..=10 {
             counts += sent(|t| progress = job.poll(Instant::from_secs(s), t)).len();
         }
         assert_eq!((progress, counts), (Progress::Failed(Failure::Silent { tries: 5 }), 5));
