@@ -65,11 +65,12 @@ pub(super) fn fly(root: &Path, wingbeat: &Path, folder: &Path, image: &Image, pa
 }
 
 /// What was found after a power cut.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Kept {
     /// How far the counters of datagrams are reserved.
     counter: u64,
-    /// Of the journal.
+    /// Of this boot of the guest, so many lines of the journal were on the disk.
+    boot: String,
     lines: u32,
 }
 
@@ -234,7 +235,7 @@ impl Test<'_> {
                 self.operator.change_battery(self.wingbeat)?;
             }
             self.power(Conditions::default(), &format!("power cut {cut}"))?;
-            kept = self.is_whole(kept)?;
+            kept = self.is_whole(&kept)?;
             if is_flying {
                 // Nothing of the companion was left: the autopilot's own failsafe brings it home, after the heartbeats that
                 // the daemon relayed for the console.
@@ -260,7 +261,9 @@ impl Test<'_> {
         let took = self.guest.begun().elapsed().as_secs_f64();
         let guest = &mut self.guest;
         self.operator.story.until(&format!("{what}: both units are active"), || {
-            Ok((guest.run(&format!("systemctl is-active {GUARD} {UNIT}"))?.0 == 0).then_some(()))
+            // Of several units it is enough for `is-active` that one is.
+            let active = format!("systemctl is-active {GUARD} && systemctl is-active {UNIT}");
+            Ok((guest.run(&active)?.0 == 0).then_some(()))
         })?;
         let active = self.guest.begun().elapsed().as_secs_f64();
         self.log(&format!("{what}: a shell {took:.1} s, the units {active:.1} s after power came on"));
@@ -268,7 +271,7 @@ impl Test<'_> {
     }
 
     /// What the aircraft keeps is what it has said before the power was cut, and more than after the last cut.
-    fn is_whole(&mut self, kept: Kept) -> Result<Kept> {
+    fn is_whole(&mut self, kept: &Kept) -> Result<Kept> {
         let sum = |file: &str| format!("sha256sum <{file}");
         let held = self.guest.output(&sum(&format!("{STATE}/fleet.bundle")))?;
         copy(&self.folder.join("fleet/fleet.bundle"), &self.folder.join("share/fleet.bundle"))?;
@@ -278,25 +281,28 @@ impl Test<'_> {
         let later: u64 = text.trim().parse().with_context(|| format!("counter: found {text:?}"))?;
         ensure!(later > kept.counter, "counter: found {later}, expected more than {}", kept.counter);
         self.guest.output(&format!("test -s {STATE}/configuration.toml && wingbeatd check-config"))?;
-        let lines = self.journal_lines("")?;
-        let of_this_boot = self.journal_lines("--boot")?;
-        // Journald puts lines on the disk after a while: what is counted above stays.
-        self.guest.output("journalctl --sync")?;
-        let earlier = lines.saturating_sub(of_this_boot);
+        let earlier = if kept.boot.is_empty() { 0 } else { self.journal_lines(&kept.boot)? };
         ensure!(
-            earlier >= kept.lines && of_this_boot > 0,
-            "journal: found {earlier} lines of {UNIT} from before the power was cut and {of_this_boot} since, expected at least {} and 1",
+            earlier >= kept.lines,
+            "journal: found {earlier} lines of {UNIT} of boot {}, expected the {} that were on the disk",
+            kept.boot,
             kept.lines
         );
+        let boot = self.guest.output("tr -d - </proc/sys/kernel/random/boot_id")?;
+        let lines = self.journal_lines(&boot)?;
+        ensure!(lines > 0, "journal: found no line of {UNIT} since the power came on, expected some");
+        // Journald puts lines on the disk after a while: what is counted above stays.
+        self.guest.output("journalctl --sync")?;
         self.log(&format!(
-            "keys as taken, counter {later}, configuration whole, {earlier} and {of_this_boot} lines of the journal read"
+            "keys as taken, counter {later}, configuration whole, {earlier} of {} synced lines of the last boot's journal read, {lines} of this one's",
+            kept.lines
         ));
-        Ok(Kept { counter: later, lines })
+        Ok(Kept { counter: later, boot, lines })
     }
 
-    fn journal_lines(&mut self, which: &str) -> Result<u32> {
+    fn journal_lines(&mut self, boot: &str) -> Result<u32> {
         let lines =
-            self.guest.output(&format!("journalctl --quiet {which} --unit={UNIT} --output=cat | wc -l"))?;
+            self.guest.output(&format!("journalctl --quiet --boot={boot} --unit={UNIT} --output=cat | wc -l"))?;
         lines.trim().parse().with_context(|| format!("journal: found {lines:?}"))
     }
 
