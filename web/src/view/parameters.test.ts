@@ -26,12 +26,12 @@ const comparison: ParameterComparison = {
 };
 
 /** A ground service that answers these, and what it was asked. */
-function service(answers: { fleet?: FleetParameters; refused?: string } = {}) {
+function service(answers: { fleet?: FleetParameters; refused?: string; compared?: ParameterComparison } = {}) {
   const asked: { method: string; path: string; body: unknown }[] = [];
   vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
     asked.push({ method: init.method ?? 'GET', path, body: init.body === undefined ? undefined : JSON.parse(String(init.body)) });
     if (answers.refused && init.method === 'PUT') return Response.json({ code: 'conflict', message: answers.refused }, { status: 409 });
-    return Response.json(path.endsWith('/comparison') ? comparison : (answers.fleet ?? { vehicles: [] }));
+    return Response.json(path.endsWith('/comparison') ? (answers.compared ?? comparison) : (answers.fleet ?? { vehicles: [] }));
   });
   const fleet = new FleetConsole();
   fleet.fleet = stateOf(Array.from({ length: COUNT }, (_, index) => aircraft(index)));
@@ -50,7 +50,16 @@ describe('the panel of parameters', () => {
     await fireEvent.click(screen.getByTitle('drone 3'));
     expect(fleet.selected.size).toBe(1);
     await fireEvent.input(screen.getByTestId('parameter-filter'), { target: { value: 'wpnav' } });
-    expect(table.textContent).toContain('Nothing differs.');
+    expect(table.textContent).toContain('None of those that differ is shown.');
+  });
+
+  it('does not say that nothing differs before all were read', async () => {
+    const unread = vehicles.slice(0, 2).map(({ id, name }) => ({ id, name, known: 0, count: 0, drifted: 0 }));
+    service({ compared: { vehicles: unread, rows: [], files: [], problems: [] } });
+    expect((await screen.findByTestId('parameters-none')).textContent).toBe('Nothing was read yet.');
+    cleanup();
+    service({ compared: { vehicles: [...unread.slice(0, 1), ...vehicles.slice(0, 2)], rows: [], files: [], problems: [] } });
+    expect((await screen.findByTestId('parameters-none')).textContent).toBe('Nothing differs among those that were read.');
   });
 
   it('previews what would change and sets that alone', async () => {

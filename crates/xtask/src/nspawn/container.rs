@@ -69,6 +69,12 @@ impl Program {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.last().map(|(_, line)| line.clone()).unwrap_or_default()
     }
+
+    /// The last ones, so many at most.
+    pub(crate) fn lines(&self, most: usize) -> Vec<String> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines[lines.len().saturating_sub(most)..].iter().map(|(_, line)| line.clone()).collect()
+    }
 }
 
 impl Program {

@@ -48,20 +48,11 @@ pub(super) fn fly(root: &Path, wingbeat: &Path, folder: &Path, image: &Image, pa
     let took = guest.begun().elapsed().as_secs_f64();
     operator.story.log(&format!("Debian runs our shell {took:.1} s after power came on"));
     let mut test = Test { wingbeat, folder, image, ports, operator, guest };
-    test.install()?;
-    test.enrol()?;
-    test.start()?;
-    test.operator.take_off()?;
-    test.operator.completes()?;
-    test.restart("a fresh daemon on the ground is shown")?;
-    test.survives_kills()?;
-    test.is_left_safe_by_a_stop()?;
-    let counter = test.survives_power_cuts()?;
-    test.starts_with_a_corrupt_configuration()?;
-    test.starts_with_a_full_disk()?;
-    test.starts_in_1970(counter)?;
-    test.starts_with_a_read_only_disk()?;
-    test.starts_with_neither_radio_nor_flight_controller()
+    let flown = test.fly();
+    if flown.is_err() {
+        test.tell();
+    }
+    flown
 }
 
 /// What was found after a power cut.
@@ -84,6 +75,38 @@ struct Test<'a> {
 }
 
 impl Test<'_> {
+    /// In order.
+    fn fly(&mut self) -> Result<()> {
+        self.install()?;
+        self.enrol()?;
+        self.start()?;
+        self.operator.take_off()?;
+        self.operator.completes()?;
+        self.restart("a fresh daemon on the ground is shown")?;
+        self.survives_kills()?;
+        self.is_left_safe_by_a_stop()?;
+        let counter = self.survives_power_cuts()?;
+        self.starts_with_a_corrupt_configuration()?;
+        self.starts_with_a_full_disk()?;
+        self.starts_in_1970(counter)?;
+        self.starts_with_a_read_only_disk()?;
+        self.starts_with_neither_radio_nor_flight_controller()
+    }
+
+    /// What was seen last, for one who asks why it failed.
+    fn tell(&mut self) {
+        for line in self.operator.sim.lines(60) {
+            println!("flight controller: {line}");
+        }
+        let journal = format!(
+            "journalctl --boot --no-pager --lines=80 --output=short-monotonic --unit={GUARD} --unit={UNIT}"
+        );
+        match self.guest.run(&journal) {
+            Ok((_, journal)) => println!("{journal}"),
+            Err(error) => println!("no journal: {error:#}"),
+        }
+    }
+
     fn log(&self, what: &str) {
         self.operator.story.log(what);
     }
@@ -301,8 +324,9 @@ impl Test<'_> {
     }
 
     fn journal_lines(&mut self, boot: &str) -> Result<u32> {
-        let lines =
-            self.guest.output(&format!("journalctl --quiet --boot={boot} --unit={UNIT} --output=cat | wc -l"))?;
+        let lines = self
+            .guest
+            .output(&format!("journalctl --quiet --boot={boot} --unit={UNIT} --output=cat | wc -l"))?;
         lines.trim().parse().with_context(|| format!("journal: found {lines:?}"))
     }
 
