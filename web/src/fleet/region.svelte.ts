@@ -1,6 +1,7 @@
 /** The fence that is drawn or was opened, before it is sent, and what the aircraft hold. */
 import type { FenceArea, FleetRegions, RallyPoint, Region } from '../api/model';
 import type { Place } from '../plan/draft';
+import { plural } from './format';
 
 /** Corners and centres that a flight controller counts. */
 export const POINTS_MAX = 127;
@@ -13,25 +14,56 @@ export class RegionDraft {
   /** Corners of the polygon that is being drawn; undefined while none is. */
   corners = $state.raw<readonly Place[] | undefined>(undefined);
   inclusion = $state(true);
+  /** Whether a click on the map is a rally point. */
+  placing = $state(false);
+  /** Of the rally points that are placed, above home. */
+  rallyHeightM = $state(15);
 
+  /** Whether a click on the map is drawn. */
+  readonly isDrawing: boolean = $derived(this.corners !== undefined || this.placing);
   readonly points: number = $derived(this.areas.reduce((sum, area) => sum + (area.shape === 'polygon' ? area.corners.length : 1), 0));
 
   draw(): void {
-    this.corners = [];
+    [this.corners, this.placing] = [[], false];
+  }
+
+  place(): void {
+    [this.corners, this.placing] = [undefined, true];
   }
 
   click({ latitude_deg, longitude_deg }: Place): void {
-    if (this.corners !== undefined) this.corners = [...this.corners, { latitude_deg, longitude_deg }];
+    const at = { latitude_deg, longitude_deg };
+    if (this.corners !== undefined) this.corners = [...this.corners, at];
+    else if (this.placing) this.rally = [...this.rally, { ...at, height_m: this.rallyHeightM }];
+  }
+
+  /** What can be moved on the map: the corners, centres and rally points that are drawn, and how. */
+  get grips(): { at: Place; move: (to: Place) => void }[] {
+    const areas = this.areas.flatMap((area, index) => {
+      const put = (changed: FenceArea) => (this.areas = this.areas.with(index, changed));
+      if (area.shape === 'circle') return [{ at: area.centre, move: (centre: Place) => put({ ...area, centre }) }];
+      return area.corners.map((at, corner) => ({
+        at, move: (to: Place) => put({ ...area, corners: area.corners.with(corner, to) }),
+      }));
+    });
+    const rally = this.rally.map((at, index) => ({
+      at, move: (to: Place) => (this.rally = this.rally.with(index, { ...to, height_m: at.height_m })),
+    }));
+    const sketch = (this.corners ?? []).map((at, index) => ({
+      at, move: (to: Place) => (this.corners = this.corners?.with(index, to)),
+    }));
+    return [...areas, ...rally, ...sketch];
   }
 
   undo(): void {
-    this.corners = this.corners?.slice(0, -1);
+    if (this.placing) this.rally = this.rally.slice(0, -1);
+    else this.corners = this.corners?.slice(0, -1);
   }
 
   /** The polygon is one of the areas; one of fewer than three corners is dropped. */
   end(): void {
     const corners = this.corners ?? [];
-    this.corners = undefined;
+    [this.corners, this.placing] = [undefined, false];
     if (corners.length >= 3) this.areas = [...this.areas, { shape: 'polygon', inclusion: this.inclusion, corners: [...corners] }];
   }
 
@@ -65,7 +97,7 @@ export function lines({ vehicles }: FleetRegions): { id: string; text: string; l
     if (state == null) return { id, text: 'no answer', level: 'bad' };
     if (state.work !== 'none') return { id, text: state.work === 'reading' ? 'is reading' : 'is being sent', level: 'busy' };
     if (state.fence == null) return { id, text: 'not read yet', level: 'busy' };
-    const held = `${state.fence.length} areas, ${state.rally?.length ?? 0} rally points`;
+    const held = `${plural(state.fence.length, 'area', 'areas')}, ${plural(state.rally?.length ?? 0, 'rally point', 'rally points')}`;
     const outside = state.finding?.startsWith('found') ?? false;
     return { id, text: state.finding ? `${held}; ${state.finding}` : held, level: outside ? 'bad' : 'good' };
   });

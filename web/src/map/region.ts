@@ -9,6 +9,8 @@ interface Shown {
   readonly rally: readonly RallyPoint[];
   readonly corners: readonly Place[] | undefined;
   readonly held: FleetRegions | undefined;
+  /** What can be moved. */
+  readonly grips: readonly Place[];
 }
 
 const at = ({ longitude_deg, latitude_deg }: Place): [number, number] => [longitude_deg, latitude_deg];
@@ -18,7 +20,7 @@ function ring(area: FenceArea): [number, number][] {
   return [...area.corners, ...area.corners.slice(0, 1)].map(at);
 }
 
-export function regionFeatures({ areas, rally, corners, held }: Shown): FeatureCollection {
+export function regionFeatures({ areas, rally, corners, held, grips }: Shown): FeatureCollection {
   const features: Feature[] = [];
   const add = (area: FenceArea, drawn: boolean) => {
     features.push(feature({ type: 'Polygon', coordinates: [ring(area)] }, { kind: area.inclusion ? 'inclusion' : 'exclusion', drawn }));
@@ -37,9 +39,9 @@ export function regionFeatures({ areas, rally, corners, held }: Shown): FeatureC
   }
   for (const area of areas) add(area, true);
   for (const one of rally) point(one, true);
-  if (corners !== undefined) {
-    if (corners.length > 1) features.push(feature({ type: 'LineString', coordinates: corners.map(at) }, { kind: 'sketch', drawn: true }));
-    for (const corner of corners) features.push(feature({ type: 'Point', coordinates: at(corner) }, { kind: 'corner', drawn: true }));
+  if (corners !== undefined && corners.length > 1) {
+    features.push(feature({ type: 'LineString', coordinates: corners.map(at) }, { kind: 'sketch', drawn: true }));
   }
+  for (const grip of grips) features.push(feature({ type: 'Point', coordinates: at(grip) }, { kind: 'corner', drawn: true }));
   return collection(features);
 }

@@ -38,7 +38,7 @@ describe('the panel of the fence', () => {
   it('sends the polygon whose corners were clicked to all, and shows what each holds', async () => {
     const { asked, fleet } = service({ vehicles: [{ id: ids[0] ?? '', state: HELD }, { id: ids[1] ?? '', state: HELD, differs: ['fence: found 1 areas, expected 2'] }] });
     const outcomes = await screen.findByTestId('region-outcomes');
-    expect(outcomes.textContent).toContain('1 areas, 0 rally points');
+    expect(outcomes.textContent).toContain('1 area, 0 rally points');
     expect(outcomes.textContent).toContain('found 1 areas, expected 2');
     expect(drifted(fleet.region.held)).toBe(1);
     await fireEvent.click(screen.getByTestId('draw-fence'));
@@ -67,15 +67,43 @@ describe('the panel of the fence', () => {
     draft.click(CORNERS[1] ?? at(0, 0));
     const held = { vehicles: ids.map((id) => ({ id, state: HELD })) };
     const { areas, rally, corners } = draft;
-    const kinds = regionFeatures({ areas, rally, corners, held }).features.map(({ properties }) => properties?.['kind'] as string);
-    expect(kinds).toEqual(['inclusion', 'exclusion', 'sketch', 'corner', 'corner']);
+    const kinds = regionFeatures({ areas, rally, corners, held, grips: draft.grips.map(({ at }) => at) }).features.map(({ properties }) => properties?.['kind'] as string);
+    // The circle's centre and the two corners can be moved.
+    expect(kinds).toEqual(['inclusion', 'exclusion', 'sketch', 'corner', 'corner', 'corner']);
     draft.end();
     expect(draft.areas).toHaveLength(1);
   });
 
+  it('moves what is drawn, and places rally points', () => {
+    const draft = new RegionDraft();
+    draft.open({ fence: HELD.fence ?? [] });
+    draft.circle(at(39.48, -0.34), 30);
+    draft.rallyHeightM = 20;
+    draft.place();
+    draft.click(at(39.485, -0.345));
+    draft.click(at(39.486, -0.345));
+    draft.undo();
+    draft.end();
+    draft.click(at(1, 1));
+    expect(draft.grips.map((grip) => grip.at.latitude_deg)).toEqual([39.48, 39.48, 39.49, 39.48, 39.485]);
+    draft.grips[2]?.move(at(39.5, -0.34));
+    // A drag has many steps.
+    draft.grips[2]?.move(at(39.6, -0.34));
+    draft.grips[3]?.move(at(39.47, -0.34));
+    draft.grips[4]?.move(at(39.45, -0.345));
+    expect(draft.region).toEqual({
+      fence: [
+        { shape: 'polygon', inclusion: true, corners: [CORNERS[0], CORNERS[1], at(39.6, -0.34)] },
+        { shape: 'circle', inclusion: true, centre: at(39.47, -0.34), radius_m: 30 },
+      ],
+      rally: [{ ...at(39.45, -0.345), height_m: 20 }],
+    });
+    expect(HELD.fence?.[0]).toEqual({ shape: 'polygon', inclusion: true, corners: CORNERS });
+  });
+
   it('calls a route that leaves the fence bad', () => {
     const finding = 'found waypoint 3 outside of the fence, expected it inside';
-    expect(lines({ vehicles: [{ id: 'a', state: { ...HELD, finding } }] })).toEqual([{ id: 'a', text: `1 areas, 0 rally points; ${finding}`, level: 'bad' }]);
+    expect(lines({ vehicles: [{ id: 'a', state: { ...HELD, finding } }] })).toEqual([{ id: 'a', text: `1 area, 0 rally points; ${finding}`, level: 'bad' }]);
     expect(lines({ vehicles: [{ id: 'a', problem: 'found armed motors' }] })[0]?.level).toBe('bad');
   });
 });
