@@ -32,7 +32,7 @@ pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use mission::Mission;
 pub use muscop::Muscop;
-pub use swarm::FlightRecord;
+pub use swarm::{FlightRecord, LISTENS};
 pub use sweep::Sweep;
 pub use view::{Absent, Absentees, AvoidanceView, Details, FormationView, SlotView, SwarmView, View};
 pub use wingbeat_wire::{Command, Phase, StateId};

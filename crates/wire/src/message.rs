@@ -50,7 +50,11 @@ pub struct Point {
 }
 
 impl Point {
-    fn check(self) -> Result<(), Refused> {
+    /// Whether it can be one.
+    ///
+    /// # Errors
+    /// It is not on earth.
+    pub fn check(self) -> Result<(), Refused> {
         let on_earth = self.latitude_e7.unsigned_abs() <= 900_000_000
             && self.longitude_e7.unsigned_abs() <= 1_800_000_000;
         if on_earth { Ok(()) } else { Err(Refused::OffEarth) }
@@ -118,8 +122,12 @@ impl<const N: usize> Plan<N> {
     }
 }
 
-impl Plan {
-    fn check(&self) -> Result<(), Refused> {
+impl<const N: usize> Plan<N> {
+    /// Whether it can be flown by its own word: what every plan that was read from a datagram has passed.
+    ///
+    /// # Errors
+    /// What it says contradicts itself, or is impossible for any aircraft.
+    pub fn check(&self) -> Result<(), Refused> {
         let n = self.slots.len();
         let mut seen = [false; SWARM_MAX];
         for &slot in &self.take_off_order {

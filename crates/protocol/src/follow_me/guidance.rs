@@ -105,6 +105,16 @@ impl Guidance {
         self.handling = handling;
     }
 
+    /// Nothing was received of a leader.
+    pub(super) fn forget(&mut self) {
+        (self.received, self.is_fresh) = (None, false);
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_received_leader(&self) -> bool {
+        self.received.is_some() || self.is_fresh
+    }
+
     /// The state of a slave that rejoins its flight.
     pub(super) fn rejoin(&mut self, swarm: &Swarm, now: Instant) -> GuidanceState {
         self.slot_m = planned_slot_m(swarm);

@@ -123,6 +123,9 @@ impl Protocol for FollowMe {
     }
 
     fn remember(&mut self, now: Instant, record: Option<&FlightRecord>) -> bool {
+        if record.is_none() && self.swarm.remembers_flight() {
+            self.guidance.forget();
+        }
         self.swarm.remember(now, record)
     }
 

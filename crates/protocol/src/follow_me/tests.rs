@@ -825,3 +825,23 @@ fn follow_20_a_slave_whose_companion_was_restarted_follows_again_once_it_has_lis
         }
     }
 }
+
+/// A daemon that is started on the ground while the flight that it has on record goes on receives its leader.
+#[test]
+fn follow_20_of_the_leader_of_a_flight_that_is_forgotten_nothing_is_left() {
+    let mut rig = Rig::new(4, Layout::Linear, USUAL);
+    rig.lead();
+    rig.run(5);
+    let (now, leader, follow) = (rig.now, &rig.craft[0].follow, &rig.craft[2].follow);
+    let record = follow.flight_record().unwrap();
+    let config = Config::new(VehicleId(12), VehicleId(10), 4);
+    let config = Config { swarm: follow.swarm.config().clone(), ..config };
+    let mut again = FollowMe::new(config, 77, now);
+    assert!(again.remember(now, Some(&record)));
+    let message = Message::Coordinates(leader.guidance.coordinates(&leader.swarm).unwrap());
+    let input = Input::Message { from: VehicleId(10), flight: record.flight, message: &message };
+    again.handle(now, input, &mut Actions::new());
+    assert!(again.guidance.has_received_leader());
+    again.remember(now, None);
+    assert!(!again.guidance.has_received_leader());
+}

@@ -156,6 +156,9 @@ impl Protocol for Muscop {
     }
 
     fn remember(&mut self, now: Instant, record: Option<&FlightRecord>) -> bool {
+        if record.is_none() && self.swarm.remembers_flight() {
+            self.barrier = Barrier::default();
+        }
         self.swarm.remember(now, record)
     }
 

@@ -63,7 +63,7 @@ use messages::{Changes, Notice, Received};
 use navigation::Navigation;
 use ownship::Ownship;
 use plan::Task;
-pub use rejoin::FlightRecord;
+pub use rejoin::{FlightRecord, LISTENS};
 use setup::Setup;
 use slot_set::SlotSet;
 use take_off::TakeOff;

@@ -25,6 +25,8 @@ pub(super) struct Navigation {
     held: Duration,
     /// When it began to hold last, and how far it was then, metres.
     held_at: Option<(Instant, f64)>,
+    /// It was found on its way there, and has not continued: of others it knows what it has received since.
+    is_found: bool,
 }
 
 /// The aircraft holds on its leg, because another is too near ahead.
@@ -63,6 +65,7 @@ impl Navigation {
     ) {
         use core::hash::Hash as _;
         (self.target.map(super::table::fingerprint::coordinates), self.has_arrived).hash(state);
+        self.is_found.hash(state);
         let hold = |hold: LegHold| (ages.of(hold.since), ages.of(hold.least_until), hold.is_confirmed);
         self.hold.map(hold).hash(state);
         self.held.as_millis().hash(state);
@@ -163,7 +166,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             // Those behind hold on this message, not when they notice that this aircraft slows down.
             return Some(Urgency::Immediate);
         }
-        if !is_near && self.may_resume_leg(now) {
+        let is_in_doubt = self.navigation.is_found && self.clearance().may_hide_another(target);
+        if !is_near && !is_in_doubt && self.may_resume_leg(now) {
             self.timers.stop(Timer::Yield);
             self.resume_leg(now, out);
         }
@@ -198,7 +202,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         least_until: Instant,
         out: &mut Actions,
     ) {
-        self.navigation = Navigation { target, ..Navigation::default() };
+        self.navigation = Navigation { target, is_found: target.is_some(), ..Navigation::default() };
         if target.is_none() {
             return push(out, Action::Order(Order::Hold));
         }
@@ -219,6 +223,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// Continues the leg.
     fn resume_leg(&mut self, now: Instant, out: &mut Actions) {
+        self.navigation.is_found = false;
         self.navigation.held +=
             self.navigation.hold.take().map_or(Duration::ZERO, |hold| now.since(hold.since));
         self.fly_to(now, self.navigation.target, out);

@@ -9,16 +9,17 @@
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{Point, SWARM_MAX};
+use wingbeat_wire::{Point, SWARM_MAX, WAYPOINTS_MAX};
 
 use super::assignment::Assignment;
 use super::messages::Changes;
 use super::plan::Plan;
+use super::take_off::TakeOff;
 use super::{State, Swarm};
 use crate::Actions;
 
 /// Of messages that are broadcast five times a second one is received in this time where four in five are lost.
-pub(crate) const LISTENS: Duration = Duration::from_secs(5);
+pub const LISTENS: Duration = Duration::from_secs(5);
 
 /// What a swarm's flight is, for the machine that flies it after this one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +43,7 @@ pub(crate) enum Place {
 
 /// The bits of a key that say how far along the route the aircraft is.
 const PLACE_BITS: u32 = 16;
+const _: () = assert!(WAYPOINTS_MAX <= 1 << (PLACE_BITS - 1), "a place of every route fits");
 
 impl Place {
     /// Names a flight and a place on its route in one number, never 0: the lowest bits are the place.
@@ -98,10 +100,18 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// that is not of this aircraft, or that its configuration cannot fly, is not.
     pub(crate) fn remember(&mut self, now: Instant, record: Option<&FlightRecord>) -> bool {
         let Some(record) = record else {
-            self.forget();
+            self.forget(now);
             return false;
         };
         if self.state != State::Start || self.assignment.is_planned() || self.ownship.telemetry().is_some() {
+            return false;
+        }
+        // Of a datagram the reading checks that; a file may hold anything.
+        let homes = &record.homes;
+        if record.plan.check().is_err()
+            || homes.len() > record.plan.slots.len()
+            || homes.iter().flatten().any(|home| home.check().is_err())
+        {
             return false;
         }
         let plan = record.plan.clone();
@@ -119,11 +129,16 @@ impl<F: Copy + PartialEq> Swarm<F> {
         true
     }
 
-    fn forget(&mut self) {
+    /// Messages of that flight may have been received meanwhile, among them that it ends: nothing of it is left.
+    fn forget(&mut self, now: Instant) {
         if self.remembers_flight() {
             self.assignment = Assignment::none();
             self.members = Default::default();
             self.traffic = Default::default();
+            self.setup.forget();
+            self.take_off = TakeOff::begin(now);
+            self.landing = Default::default();
+            self.timers.keep_free_running();
             self.ownship.set_home(None);
         }
     }

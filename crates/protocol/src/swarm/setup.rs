@@ -85,6 +85,12 @@ impl Setup {
         self.trial.as_ref()
     }
 
+    /// Leaves what is known of the aircraft that meet and of their task, and nothing of a plan.
+    pub(super) fn forget(&mut self) {
+        let Self { task, callers, duplicate, unexpected, trial, .. } = core::mem::take(self);
+        *self = Self { task, callers, duplicate, unexpected, trial, ..Self::default() };
+    }
+
     pub(super) fn begin_state(&mut self) {
         self.answered = SlotSet::EMPTY;
     }

@@ -99,6 +99,15 @@ impl TimerTable {
         self.0[timer as usize] = at;
     }
 
+    /// Stops those that a state or a message has set.
+    pub(super) fn keep_free_running(&mut self) {
+        let mut kept = Self::new();
+        for timer in [Timer::Broadcast, Timer::ArrivalCheck, Timer::Coordinates] {
+            kept.set(timer, self.0[timer as usize]);
+        }
+        *self = kept;
+    }
+
     /// Stops a timer.
     pub(crate) const fn stop(&mut self, timer: Timer) {
         self.0[timer as usize] = Instant::NEVER;

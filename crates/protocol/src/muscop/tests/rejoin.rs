@@ -173,3 +173,130 @@ fn muscop_36_a_record_that_is_not_this_flights_is_not_taken_and_none_outlives_th
     muscop.handle(now, Input::Telemetry(telemetry), &mut Actions::new());
     assert!(!muscop.rejoin(now, key, &mut Actions::new()));
 }
+
+/// Two whose companions die at once, of which one flies behind the other: the one that begins again does not know where the other
+/// was stopped, and does not fly there.
+#[test]
+fn muscop_36_one_that_rejoins_does_not_fly_through_one_that_it_has_not_received() {
+    for dead_s in [1, 3, 6] {
+        let mut rig = Rig::new(3, Layout::Linear, 4);
+        rig.set_up();
+        rig.command_all(Command::Start);
+        // The second leg leads along the row.
+        let mut row = [0, 1, 2];
+        row.sort_by(|&a: &usize, &b| rig.craft[a].at.x.total_cmp(&rig.craft[b].at.x));
+        let [_, behind, ahead] = row;
+        let from_m = rig.craft[behind].at.x;
+        rig.until("on the leg", 100, |r| r.craft[behind].at.x > from_m + 60.0);
+        let left = rig.kill(behind);
+        rig.kill(ahead);
+        rig.seconds(dead_s);
+        assert!(rig.begin_again(behind, &left));
+        rig.until("down", 400, Rig::all_down);
+        assert!(rig.nearest.0 > 5.0, "{dead_s} s: {:?}", rig.nearest);
+        assert!(rig.has_logged(behind, "another stays ahead on the leg"), "{:?}", rig.details());
+    }
+}
+
+/// While the aircraft is not known yet, messages of the flight that may turn out to be over are received.
+#[test]
+fn muscop_36_of_a_flight_that_is_forgotten_nothing_is_left() {
+    use core::hash::Hasher as _;
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    straight_on(&mut rig);
+    rig.set_up();
+    rig.command_all(Command::Start);
+    rig.seconds(3);
+    let (left, now) = (rig.kill(1), rig.now);
+    let flight = left.record.flight;
+    let at = rig.craft[0].telemetry(DVec3::ZERO).point();
+    let fingerprint = |muscop: &Muscop| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        muscop.swarm.fingerprint(now, &mut hasher);
+        muscop.barrier.fingerprint(now.since(muscop.barrier.led_since()).as_millis() as u64, &mut hasher);
+        hasher.finish()
+    };
+    let new = Muscop::new(rig.craft[1].config.clone(), 99, now);
+    let center = rig.craft[rig.leader()].muscop.swarm.config().me;
+    for (from, message) in [
+        (center, Message::Recall),
+        (center, Message::LandHere { at }),
+        (center, Message::Land { at }),
+        (center, Message::MoveToWaypoint { waypoint: 3 }),
+        (center, Message::Exclude { member: VehicleId(12) }),
+        (VehicleId(10), Message::ReadyToFly),
+        (VehicleId(12), Message::DataAck { hash: 7 }),
+        (VehicleId(12), Message::Leaving { at, how: wingbeat_wire::Ending::Landing }),
+        (VehicleId(12), Message::Following { waypoint: 2, reached: true, leader: 0, at }),
+    ] {
+        let mut muscop = new.clone();
+        assert!(muscop.remember(now, Some(&left.record)));
+        muscop.handle(now, Input::Message { from, flight, message: &message }, &mut Actions::new());
+        muscop.remember(now, None);
+        assert_eq!(fingerprint(&muscop), fingerprint(&new), "{message:?}");
+        assert_eq!(muscop.swarm.timers(), new.swarm.timers(), "{message:?}");
+        assert_eq!(muscop.permits(Command::Setup), new.permits(Command::Setup), "{message:?}");
+    }
+}
+
+/// A file may hold anything.
+#[test]
+fn muscop_36_a_record_that_contradicts_itself_is_refused() {
+    let mut rig = Rig::new(3, Layout::Linear, 4);
+    straight_on(&mut rig);
+    rig.set_up();
+    let (record, now) = (rig.craft[1].muscop.flight_record().unwrap(), rig.now);
+    let nowhere = Point { latitude_e7: i32::MIN, longitude_e7: i32::MAX, height_mm: i32::MIN };
+    let changes: [fn(&mut FlightRecord, Point); 13] = [
+        |r, _| r.plan.waypoints.clear(),
+        |r, _| r.plan.slots.clear(),
+        |r, _| r.plan.take_off_order.clear(),
+        |r, _| r.plan.take_off_order[0] = 200,
+        |r, _| r.plan.take_off_order[0] = r.plan.take_off_order[1],
+        |r, _| r.plan.take_off_order.push(0).unwrap(),
+        |r, _| r.plan.slots[0] = r.plan.slots[1],
+        |r, _| r.plan.slots.truncate(2),
+        |r, _| r.plan.layout = 200,
+        |r, _| r.plan.distance_mm = 0,
+        |r, nowhere| r.plan.waypoints[1] = nowhere,
+        |r, nowhere| r.homes.push(Some(nowhere)).unwrap(),
+        |r, nowhere| r.homes[0] = Some(nowhere),
+    ];
+    for (n, change) in changes.iter().enumerate() {
+        let mut changed = record.clone();
+        change(&mut changed, nowhere);
+        let mut muscop = Muscop::new(rig.craft[1].config.clone(), 1, now);
+        assert!(!muscop.remember(now, Some(&changed)), "change {n}");
+        assert!(!muscop.takes_up() && muscop.flight_record().is_none(), "change {n}");
+        assert!(muscop.remember(now, Some(&record)), "after change {n}");
+    }
+}
+
+/// As when the same fault ends all daemons: each begins again in its time, and none remembers where the others were.
+#[test]
+fn muscop_36_all_whose_companions_are_restarted_at_once_rejoin() {
+    let mut all_land = 0;
+    for (seed, dies_after_s) in (0..).zip([1, 4, 9, 16, 22, 25, 30, 34, 38, 42]) {
+        for layout in [Layout::Linear, Layout::Matrix] {
+            let mut rig = Rig::new(5, layout, seed);
+            rig.set_up();
+            rig.command_all(Command::Start);
+            rig.seconds(dies_after_s);
+            rig.receives = Box::new(|n, from, to| !scramble(n, from, to).is_multiple_of(5));
+            let left: StdVec<Left> = (0..5).map(|i| rig.kill(i)).collect();
+            // Where one was landing already, none of this is for it.
+            if left.iter().any(|left| left.on.is_none()) {
+                continue;
+            }
+            for (i, left) in left.iter().enumerate() {
+                rig.seconds(1 + scramble(seed, i, 0) % 3);
+                assert!(rig.begin_again(i, left));
+            }
+            let what = std::format!("{layout:?} after {dies_after_s} s");
+            rig.until(&what, 900, Rig::all_down);
+            assert!(rig.nearest.0 > 5.0, "{what}: {:?} {:?}", rig.nearest, rig.details());
+            all_land += usize::from(rig.all_in(StateId::Finished));
+        }
+    }
+    assert!(all_land >= 10, "{all_land} flights are completed");
+}

@@ -149,6 +149,20 @@ impl Clearance<'_> {
         })
     }
 
+    /// Whether a member of which nothing was received may be on the way to a position: it may have stopped anywhere along its
+    /// route.
+    pub(crate) fn may_hide_another(&self, to: Point) -> bool {
+        let Some(here) = self.ownship.point() else { return true };
+        let (way, last) = (self.path(here, to), self.assignment.last_waypoint());
+        let is_unknown = |&slot: &usize| {
+            self.traffic.get(slot).is_some_and(|track| track.position.is_none() && track.departure.is_none())
+        };
+        let is_near = |slot: usize, to: usize| {
+            self.leg(slot, to).is_none_or(|leg| leg.distance_m(&way) < self.clear_m())
+        };
+        self.members.peers().iter().filter(is_unknown).any(|slot| (1..=last).any(|to| is_near(slot, to)))
+    }
+
     /// Whether a member was last received so far from its position at a waypoint that it cannot be there yet: one that comes
     /// to rest there brakes, and is no farther from it than it brakes in the time since.
     pub(crate) fn is_still_far(&self, now: Instant, slot: usize, waypoint: usize) -> bool {
