@@ -799,7 +799,10 @@ impl Agent {
                 | Phase::Finished
                 | Phase::Aborted => 0,
             },
-            takes_up: self.telemetry.system_id.is_none() && self.protocol.takes_up(),
+            // A pilot's aircraft, as far as is known here, is not ours to answer for.
+            takes_up: self.telemetry.system_id.is_none()
+                && self.authority.is_ours()
+                && self.protocol.takes_up(),
         }
     }
 

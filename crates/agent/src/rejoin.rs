@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Nothing of the avoidance before the restart is used: the protocol begins with an empty table of neighbours, and receives for
-//! [`LISTENING`] what they broadcast before it moves.
+//! [`LISTENS`] what they broadcast before it moves.
 
 use core::num::NonZeroU64;
 
@@ -24,7 +24,9 @@ use wingbeat_autopilot::mission::{self, ReadBack};
 use wingbeat_autopilot::target::RelativePosition;
 use wingbeat_autopilot::{Failure, Progress, Transmit};
 use wingbeat_geo::{Duration, Instant, Position};
-use wingbeat_protocol::{Actions, Command, FlightRecord, Input, Phase, Route, Severity, StateId, Text, text};
+use wingbeat_protocol::{
+    Actions, Command, FlightRecord, Input, LISTENS, Phase, Route, Severity, StateId, Text, text,
+};
 use wingbeat_wire::Point;
 
 use crate::executor::{self, Executor};
@@ -32,8 +34,6 @@ use crate::guardian::{Before, Modes};
 use crate::status::Check;
 use crate::{Agent, Outputs};
 
-/// Of beacons that are broadcast five times a second one is received in this time where four in five are lost.
-const LISTENING: Duration = Duration::from_secs(5);
 /// An aircraft whose position is not reported for so long lands.
 const POSITION_WITHIN: Duration = Duration::from_secs(10);
 
@@ -221,10 +221,12 @@ impl Agent {
             self.perform(now, &actions, out);
             return;
         }
+        // The flight that is on record is another: nothing of it counts for how this one ends.
+        self.protocol.remember(now, None);
         self.rejoin.is_found = self.mission.is_empty();
         self.rejoin.differs = false;
         self.rejoin.stage = Stage::Reading;
-        self.rejoin.listens_until = now + LISTENING;
+        self.rejoin.listens_until = now + LISTENS;
         if !self.rejoin.answers() {
             return out.log(Severity::Warning, text!("{NOT_REJOINING}"));
         }

@@ -3,7 +3,7 @@
 use wingbeat_autopilot::dialect::{
     MISSION_COUNT_DATA, MISSION_CURRENT_DATA, MISSION_ITEM_INT_DATA, MavCmd, MavFrame,
 };
-use wingbeat_protocol::{mission as mission_protocol, sweep};
+use wingbeat_protocol::{FlightRecord, mission as mission_protocol, sweep};
 
 use super::*;
 
@@ -316,5 +316,49 @@ fn an_operators_command_ends_the_taking_up() {
         found.seconds(50);
         let asked: StdVec<_> = asked.into_iter().collect();
         assert_eq!(found.asked.iter().map(|(_, mode)| *mode).collect::<StdVec<_>>(), asked, "{command}");
+    }
+}
+
+/// A record of two that fly north from here.
+fn record() -> FlightRecord {
+    let plan = wingbeat_wire::Plan {
+        layout: 0,
+        distance_mm: 50_000,
+        landing_distance_mm: 10_000,
+        heading_urad: 0,
+        slots: [VehicleId(1), VehicleId(2)].into_iter().collect(),
+        take_off_order: [0, 1].into_iter().collect(),
+        waypoints: (0..3).map(point).collect(),
+        offsets: Default::default(),
+    };
+    FlightRecord {
+        flight: 7,
+        plan,
+        homes: [Some(Point { height_mm: 0, ..point(0) }), None].into_iter().collect(),
+    }
+}
+
+/// The file is yesterday's, or that of today was not written: the guardian's word is of another flight.
+#[test]
+fn an_aircraft_whose_record_is_of_another_flight_lands_and_nothing_of_that_flight_counts() {
+    let swarm = || muscop::Config::new(VehicleId(1), VehicleId(1), 2).into();
+    let mut found = Found::new(swarm(), Before::OnRoute { modes: BRAKE, route: 1 << 63 | 1 << 20 });
+    found.bench.feed(Input::Flight(&record()));
+    assert!(found.bench.agent.flight_record().is_some(), "{:?}", found.bench.log);
+    found.seconds(3);
+    assert_eq!(found.asked.iter().map(|(_, mode)| *mode).collect::<StdVec<_>>(), [Mode::Land]);
+    assert!(found.says("the flight is not taken up"), "{:?}", found.bench.log);
+    assert!(found.bench.agent.flight_record().is_none());
+}
+
+/// The guardian keeps the aircraft, and lands it: this agent would not.
+#[test]
+fn one_that_takes_it_for_the_pilots_does_not_ask_to_have_it_back() {
+    for is_pilots in [false, true] {
+        let mut found = Found::new(mission(), Before::Unknown);
+        if is_pilots {
+            found.bench.feed(Input::TakenBefore { by: "mode LOITER" });
+        }
+        assert_eq!(found.bench.agent.pulse(found.bench.now).takes_up, !is_pilots);
     }
 }
