@@ -278,7 +278,9 @@ impl Agent {
             }
         };
         let is_one = !self.rejoin.differs && waypoints == self.mission.len();
-        let (hash, item) = (hash_of(&self.mission), self.rejoin.item.unwrap_or_default());
+        let hash = hash_of(&self.mission);
+        let item =
+            self.rejoin.item.map_or(text!("an item that is not known yet"), |item| text!("item {item}"));
         let what = match (self.rejoin.is_found, is_one) {
             (true, _) => text!("mission {hash:016x}"),
             (false, true) => text!("the mission that was handed over, {hash:016x}"),
@@ -286,16 +288,13 @@ impl Agent {
         };
         out.log(
             Severity::Warning,
-            text!("the flight controller holds {what}: {waypoints} waypoints, at item {item}"),
+            text!("the flight controller holds {what}: {waypoints} waypoints, at {item}"),
         );
         self.executor.end_reading();
         self.rejoin.stage = Stage::Read;
         let Some(left_on) = self.rejoin.left_on else { return };
         if !is_one || hash != left_on.get() {
             return self.refuse_flight(now, Why::Another, out);
-        }
-        if self.rejoin.item.is_none_or(|item| item == 0) {
-            return self.refuse_flight(now, Why::NoItem, out);
         }
         self.rejoin.stage = Stage::Listening;
     }
@@ -330,6 +329,10 @@ impl Agent {
             || self.failed_check(now, Command::Resume).is_some()
         {
             return;
+        }
+        // It is reported less often than a short mission takes to be read.
+        if self.rejoin.item.is_none_or(|item| item == 0) {
+            return self.refuse_flight(now, Why::NoItem, out);
         }
         let reached = self.rejoin.reached();
         let taken = self.protocol.take_up(&self.mission, reached);

@@ -150,6 +150,19 @@ fn a_flight_that_was_left_on_its_route_goes_on_where_it_was() {
     }
 }
 
+/// A short mission is read before the flight controller reports its current item for the first time.
+#[test]
+fn the_current_item_may_be_reported_after_the_mission_was_read() {
+    let mut found = Found::left_on_route(mission());
+    found.item = None;
+    found.seconds(3);
+    assert!(found.says("3 waypoints, at an item that is not known yet"), "{:?}", found.bench.log);
+    assert!(found.status().detail.starts_with("found on its route: holds"), "{}", found.status().detail);
+    found.item = Some(3);
+    found.seconds(12);
+    assert!(found.says("taken up: on to waypoint 1"), "{:?}", found.bench.log);
+}
+
 #[test]
 fn what_stands_against_it_is_named_and_the_aircraft_holds_then_lands() {
     let no_mission = "the mission was not read back";

@@ -1,0 +1,6 @@
+//! What several tests fly.
+
+pub mod mission_flight;
+pub mod muscop;
+pub mod pair;
+pub mod row;

@@ -1,0 +1,24 @@
+//! Whole daemons in flight: simulated flight controllers on TCP, a hub for a radio, real clients. One program: most of the time of
+//! a small test is its linking.
+
+mod aids;
+mod bad_swarm;
+mod boots;
+mod bundle;
+mod common;
+mod corrections;
+mod descriptors;
+mod flight;
+mod gateway;
+mod gateway_clients;
+mod guard;
+mod keys;
+mod links;
+mod namespaces;
+mod orders;
+mod owed;
+mod parameters;
+mod power_cuts;
+mod regions;
+mod restart;
+mod watchdog;
