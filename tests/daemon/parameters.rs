@@ -1,12 +1,9 @@
 //! Parameters of whole daemons with simulated flight controllers: read, set, compared by a ground service.
 #![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[path = "common/config.rs"]
-mod config;
+use crate::common::aircraft;
+use crate::common::client;
+use crate::common::config;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -101,6 +98,11 @@ async fn parameters_of_many_are_read_compared_and_set() {
     let nothing = compared(at, &ParameterReference::default()).await;
     assert!(nothing.rows.is_empty() && nothing.vehicles.iter().all(|v| v.age_ms.is_none()), "{nothing:?}");
 
+    let file_of = |vehicle: String| format!("{}?vehicle={vehicle}", paths::FLEET_PARAMETERS_FILE);
+    let own_file = file_of(VehicleId(IDS[0]).to_string());
+    let (code, body) = ask(at, "GET", &own_file, "").await;
+    assert!(code == 409 && body.contains("let it be read first"), "{code} {body}");
+
     let begun = fleet(at, "POST", r#"{"vehicles":[]}"#).await;
     assert!(begun.vehicles.iter().all(|v| v.problem.is_none()), "{begun:?}");
     let read = idle(at).await;
@@ -166,7 +168,18 @@ async fn parameters_of_many_are_read_compared_and_set() {
     assert_eq!((mine.files, mine.problems.len()), (vec!["mine.param".to_owned()], 1));
     assert!(mine.vehicles.iter().all(|v| v.drifted == 1));
 
+    // What one holds is a file, and the profile with which it does not differ.
+    let (code, text) = ask(at, "GET", &own_file, "").await;
+    assert!(code == 200 && text.contains("\nRTL_ALT,2000\n"), "{code} {text}");
+    assert_eq!(text.lines().count(), table.parameters.len() + 1);
+    let profile = Some(ParameterFile { name: "own.param".into(), text });
+    let own = compared(at, &ParameterReference { profile, overlays: vec![] }).await;
+    assert_eq!((own.problems, own.vehicles[0].drifted), (vec![], 0));
+    assert!(own.vehicles[1].drifted > 0, "another has another address: {:?}", own.vehicles[1]);
+
     // What cannot be asked for is named.
+    let (code, body) = ask(at, "GET", &file_of("drone".into()), "").await;
+    assert!((code == 400 || code == 404) && body.contains("drone"), "{code} {body}");
     let (code, body) = ask(one, "PUT", paths::PARAMETERS, r#"{"parameters":[]}"#).await;
     assert!(code == 400 && body.contains("expected 1 to 2048"), "{code} {body}");
     let (code, body) = ask(at, "PUT", paths::FLEET_PARAMETERS, r#"{"vehicles":[]}"#).await;

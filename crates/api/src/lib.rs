@@ -127,6 +127,8 @@ pub mod paths {
     /// Ground: the aircraft's parameters against each other and a profile (POST
     /// [`ParameterReference`](crate::ParameterReference), answered by [`ParameterComparison`](crate::ParameterComparison)).
     pub const FLEET_PARAMETERS_COMPARISON: &str = "/api/v1/fleet/parameters/comparison";
+    /// Ground: the parameters of one aircraft (`?vehicle=ID`) as a file of ground stations (GET).
+    pub const FLEET_PARAMETERS_FILE: &str = "/api/v1/fleet/parameters/file";
     /// Aircraft: its fence and rally points (GET [`RegionState`](crate::RegionState), PUT [`Region`](crate::Region)), reading them (POST).
     pub const REGION: &str = "/api/v1/region";
     /// Ground: the fences and rally points of the aircraft, compared (GET [`FleetRegions`](crate::FleetRegions)), sending them (PUT

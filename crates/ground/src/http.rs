@@ -79,6 +79,7 @@ fn api() -> OpenApiRouter<Service> {
             routes!(parameters, read_parameters, write_parameters)
                 .layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)),
         )
+        .routes(routes!(parameter_file))
         .routes(routes!(bundle, begin_bundle))
         .routes(routes!(parameter_comparison).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(regions, read_regions, write_regions))
@@ -419,6 +420,26 @@ async fn link_test_file(
 ))]
 async fn parameters(State(service): State<Service>) -> Result<Json<FleetParameters>, Refused> {
     service.parameters().await.map(Json)
+}
+
+/// The parameters that an aircraft has read, as a file that ground stations and the comparison read.
+#[utoipa::path(get, path = paths::FLEET_PARAMETERS_FILE, tag = "parameters", params(OfVehicle), responses(
+    (status = 200, description = "The file", body = String, content_type = "text/plain"),
+    (status = 400, description = "No aircraft is named, or none of the fleet", body = ApiError),
+    (status = 409, description = "It has not read them all", body = ApiError),
+    (status = 503, description = "The aircraft does not answer, or the service is ending", body = ApiError),
+))]
+async fn parameter_file(
+    State(service): State<Service>,
+    query: Result<Query<OfVehicle>, QueryRejection>,
+) -> Result<Response, Refused> {
+    let Query(OfVehicle { vehicle }) =
+        query.map_err(|rejection| Refused::bad_request(rejection.body_text()))?;
+    let (name, file) = service.parameter_file(&vehicle).await?;
+    let name = format!("attachment; filename=\"{name}\"");
+    let headers =
+        [(header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()), (header::CONTENT_DISPOSITION, name)];
+    Ok((headers, file).into_response())
 }
 
 /// The aircraft read every parameter of their flight controllers, on the ground: it takes each up to 35 s.

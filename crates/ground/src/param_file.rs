@@ -61,6 +61,17 @@ pub(crate) fn read(name: &str, text: &str) -> Read {
     read
 }
 
+/// Writes the file, which [`read`] reads; `title` is a comment above the parameters.
+pub(crate) fn write(title: &str, values: &BTreeMap<String, f32>) -> String {
+    let title: String = title.chars().filter(|c| !c.is_control()).collect();
+    let mut text = format!("# {title}\n");
+    for (name, value) in values {
+        // The shortest decimal that is this value again.
+        text.push_str(&format!("{name},{value}\n"));
+    }
+    text
+}
+
 fn parse(line: &str) -> Result<Option<(&str, f32)>, String> {
     let content = line.split('#').next().unwrap_or_default();
     let mut words = content.split([',', ' ', '\t']).filter(|word| !word.is_empty());
@@ -106,6 +117,17 @@ mod tests {
         let values: Vec<_> = read.values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let expected = [("A", -1.0), ("ATC_RAT_RLL_P", 0.135), ("RTL_ALT", 1_500.0), ("WPNAV_SPEED", 500.0)];
         assert_eq!((values.as_slice(), read.problems), (expected.as_slice(), vec![]));
+    }
+
+    #[test]
+    fn what_is_written_is_read_bit_for_bit() {
+        let values: BTreeMap<String, f32> =
+            [("A", 0.1), ("B", f32::MIN_POSITIVE), ("C", -16_777_216.0), ("D", 1e20), ("E", f32::MAX)]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into();
+        let text = write("drone\n1", &values);
+        assert!(text.starts_with("# drone1\nA,0.1\n"), "{text}");
+        assert_eq!(read("own.param", &text), Read { values, problems: vec![] });
     }
 
     #[test]

@@ -19,7 +19,8 @@ use crate::client::Clients;
 use crate::desk::Desk;
 use crate::links::{self, LinkTest, Party};
 use crate::owner::{Admitted, Found, Request, Subscription};
-use crate::parameters::{self, Asked, Wanted};
+use crate::param_file;
+use crate::parameters::{self, Asked, Known, Wanted};
 use crate::refused::Refused;
 use crate::regions;
 
@@ -281,6 +282,24 @@ impl Service {
         let rally = || region.rally.as_deref().map_or(Ok(()), |rally| check_rally(rally).map(drop));
         checked.and_then(|()| rally()).map_err(Refused::bad_request)?;
         Ok(self.regions.write(self.asked(vehicles).await?, region).await)
+    }
+
+    /// The parameters of one, as a file, and the file's name.
+    pub(crate) async fn parameter_file(&self, vehicle: &str) -> Result<(String, String), Refused> {
+        let asked = self.asked(std::slice::from_ref(&vehicle.to_owned())).await?;
+        let known = self.parameters.known(asked).await;
+        let Some(Known { id, name, progress, list }) = known.first() else {
+            return Err(Refused::not_found(format!("vehicle: found {vehicle:?}, expected an aircraft's id")));
+        };
+        let progress = progress.as_ref().map_err(|why| Refused::unavailable(format!("{name}: {why}")))?;
+        if progress.age_ms.is_none() {
+            let found = list.len();
+            let problem =
+                format!("{name}: found {found} parameters, expected the whole list; let it be read first");
+            return Err(Refused::conflict(problem));
+        }
+        let title = format!("{} parameters of {name} ({id})", list.len());
+        Ok((format!("{id}.param"), param_file::write(&title, list)))
     }
 
     /// The parameters of all, compared.

@@ -125,7 +125,7 @@ pub(crate) enum Command {
     /// Missions: list, read, preview, send, export.
     #[command(subcommand)]
     Mission(missions::Command),
-    /// The flight controllers' parameters: read, compare, set.
+    /// The flight controllers' parameters: read, compare, export, set.
     #[command(subcommand)]
     Parameters(parameters::Command),
     /// The flight controllers' fence: check a file, send, read back, compare, clear.
@@ -466,6 +466,7 @@ mod tests {
         ("post", paths::FLEET_PARAMETERS, "parameters read"),
         ("put", paths::FLEET_PARAMETERS, "parameters set"),
         ("post", paths::FLEET_PARAMETERS_COMPARISON, "parameters compare"),
+        ("get", paths::FLEET_PARAMETERS_FILE, "parameters export"),
         ("get", paths::FLEET_BUNDLE, "bundle"),
         ("post", paths::FLEET_BUNDLE, "bundle"),
         ("get", paths::FLEET_REGION, "fence status"),

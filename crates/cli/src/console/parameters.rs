@@ -1,9 +1,10 @@
-//! The flight controllers' parameters: read, compared, set.
+//! The flight controllers' parameters: read, compared, exported, set.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Subcommand;
+use serde_json::json;
 use wingbeat_api::{
     FleetParameterRead, FleetParameterWrite, FleetParameters, FleetPicture, ParameterComparison,
     ParameterFile, ParameterOverlay, ParameterReference, ParameterValue, VehicleParameters, paths,
@@ -43,6 +44,16 @@ pub(crate) enum Command {
         #[command(flatten)]
         service: Service,
     },
+    /// Write what one aircraft has read as a .param file, which ground stations open and `compare` takes as a profile.
+    Export {
+        /// The aircraft, by its id or name.
+        aircraft: String,
+        /// The file that is written; one that is there is replaced.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        service: Service,
+    },
     /// Set parameters, on the ground; each is read back. The outcomes are those of `status`.
     Set {
         #[command(flatten)]
@@ -61,6 +72,7 @@ impl Command {
             Self::Status { service }
             | Self::Read { service, .. }
             | Self::Compare { service, .. }
+            | Self::Export { service, .. }
             | Self::Set { service, .. } => service,
         }
     }
@@ -107,6 +119,15 @@ pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
                 FleetParameterWrite { vehicles: targets.listed(&picture)?.into_iter().map(one).collect() };
             let answer = remote.ask(Method::PUT, paths::FLEET_PARAMETERS, Some(&write)).await?;
             progress(json, &answer.json()?, &picture)
+        }
+        Command::Export { aircraft, out, .. } => {
+            let id = id_of(&remote.get(paths::FLEET).await?, aircraft)?;
+            let path = format!("{}?vehicle={id}", paths::FLEET_PARAMETERS_FILE);
+            let text = remote.ask(Method::GET, &path, None::<&()>).await?.text();
+            std::fs::write(out, text).with_context(|| out.display().to_string())?;
+            let written = json!({ "vehicle": id, "file": out });
+            show::answer(json, &written, |_| format!("written: {}\n", out.display()))?;
+            Ok(Code::Done)
         }
         Command::Compare { profile, overlays, .. } => {
             let picture: FleetPicture = remote.get(paths::FLEET).await?;
