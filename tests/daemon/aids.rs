@@ -1,11 +1,8 @@
 //! Time and Remote ID of a whole daemon: what it shows, and what it gives chronyd.
 #![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
-#[allow(dead_code)]
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "common/config.rs"]
-mod config;
+use crate::common::aircraft;
+use crate::common::config;
 
 use std::os::unix::net::UnixDatagram;
 

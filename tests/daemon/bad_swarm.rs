@@ -1,12 +1,9 @@
 //! What a swarm cannot fly is refused by its daemons before anybody arms, with the aircraft and the reason: in the
 //! answer over HTTP, and among the checks that the console shows.
 
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[path = "common/config.rs"]
-mod config;
+use crate::common::aircraft;
+use crate::common::client;
+use crate::common::config;
 
 use aircraft::{flight_controller, home, until};
 use client::ask;

@@ -2,11 +2,8 @@
 //! no flight controller. It says what is wrong, and flies where it can.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[allow(dead_code, reason = "what other tests use")]
-#[path = "common/rig.rs"]
-mod rig;
+use crate::common::client;
+use crate::common::rig;
 
 use std::process::Command;
 

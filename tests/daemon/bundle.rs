@@ -1,11 +1,8 @@
 //! The logs of whole daemons, collected over their APIs: real processes with simulated flight controllers.
 #![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[allow(dead_code, reason = "what other tests use")]
-#[path = "common/rig.rs"]
-mod rig;
+use crate::common::client;
+use crate::common::rig;
 
 use std::{path::Path, time::Instant};
 

@@ -2,11 +2,8 @@
 //! simulated flight controllers, whose receivers need them.
 #![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
-#[allow(dead_code)]
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "common/config.rs"]
-mod config;
+use crate::common::aircraft;
+use crate::common::config;
 
 use std::time::Duration;
 

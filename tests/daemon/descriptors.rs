@@ -1,11 +1,8 @@
 //! Without file descriptors: real processes, whose limit is lowered while they run to what they have open.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[allow(dead_code, reason = "what other tests use")]
-#[path = "common/rig.rs"]
-mod rig;
+use crate::common::client;
+use crate::common::rig;
 
 use std::{
     fs,

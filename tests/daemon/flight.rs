@@ -1,14 +1,10 @@
 //! Whole daemons from outside: simulated flight controllers on TCP, a hub for a radio, HTTP on loopback.
 #![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[path = "common/config.rs"]
-mod config;
-#[path = "common/operator.rs"]
-mod operator;
+use crate::common::aircraft;
+use crate::common::client;
+use crate::common::config;
+use crate::common::operator;
 
 use std::time::{Duration, Instant};
 

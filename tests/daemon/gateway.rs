@@ -3,16 +3,12 @@
 // REQUEST_DATA_STREAM is deprecated, and what these clients send.
 #![allow(deprecated)]
 
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[path = "common/config.rs"]
-mod config;
+use crate::common::aircraft;
+use crate::common::client;
+use crate::common::config;
 #[path = "../python/environment.rs"]
 mod environment;
-#[path = "common/spy.rs"]
-mod spy;
+use crate::common::spy;
 
 use std::{net::SocketAddr, process::Stdio, time::Duration};
 

@@ -3,14 +3,10 @@
 #![allow(clippy::disallowed_methods, reason = "daemons run in real time")]
 #![allow(deprecated, reason = "ground stations answer PING, although MAVLink would merge it with TIMESYNC")]
 
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[path = "common/config.rs"]
-mod config;
-#[path = "common/spy.rs"]
-mod spy;
+use crate::common::aircraft;
+use crate::common::client;
+use crate::common::config;
+use crate::common::spy;
 
 use std::{
     net::SocketAddr,

@@ -6,10 +6,8 @@
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 #![allow(deprecated, reason = "ArduCopter 3.5.7 uses messages that MAVLink has superseded since")]
 
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[path = "common/rig.rs"]
-mod rig;
+use crate::common::client;
+use crate::common::rig;
 
 use std::{
     net::SocketAddr,

@@ -1,13 +1,9 @@
 //! Keys of a fleet, from the request to the next epoch, against whole daemons.
 #![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "common/config.rs"]
-mod config;
-#[path = "common/operator.rs"]
-#[allow(dead_code, reason = "what other tests use")]
-mod operator;
+use crate::common::aircraft;
+use crate::common::config;
+use crate::common::operator;
 
 use std::path::PathBuf;
 

@@ -1,12 +1,9 @@
 //! Links between whole daemons: what they lose of each other's probes, and tests of one link, over the simulated channel.
 #![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[path = "common/config.rs"]
-mod config;
+use crate::common::aircraft;
+use crate::common::client;
+use crate::common::config;
 
 use std::{collections::BTreeMap, time::Duration};
 

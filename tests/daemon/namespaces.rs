@@ -160,7 +160,7 @@ fn all(picture: &FleetPicture, satisfies: impl Fn(&wingbeat_api::AircraftStatus)
 #[test]
 #[ignore = "two minutes of real time, with the machine to itself"]
 fn five_daemons_in_namespaces_fly_muscop_and_one_is_killed() {
-    if enter("five_daemons_in_namespaces_fly_muscop_and_one_is_killed") {
+    if enter("namespaces::five_daemons_in_namespaces_fly_muscop_and_one_is_killed") {
         return;
     }
     command("mount -t tmpfs tmpfs /run");

@@ -1,12 +1,9 @@
 //! Signed orders, over HTTP and by radio, against whole daemons with keys.
 #![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[path = "common/config.rs"]
-mod config;
-#[path = "common/operator.rs"]
-mod operator;
+use crate::common::client;
+use crate::common::config;
+use crate::common::operator;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

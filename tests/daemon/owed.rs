@@ -1,11 +1,8 @@
 //! What is owed to the pilot survives the power of the companion: real processes with a simulated flight controller.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[allow(dead_code, reason = "what other tests use")]
-#[path = "common/rig.rs"]
-mod rig;
+use crate::common::client;
+use crate::common::rig;
 
 use std::{
     path::{Path, PathBuf},

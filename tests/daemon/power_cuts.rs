@@ -4,17 +4,13 @@
 //! `-- --nocapture` prints how many there were, and what the logs lost.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
+use crate::common::client;
 #[path = "power_cuts/disk.rs"]
 mod disk;
 #[path = "power_cuts/logs.rs"]
 mod logs;
-#[allow(dead_code, reason = "what other tests use")]
-#[path = "common/rig.rs"]
-mod rig;
-#[path = "common/strace.rs"]
-mod strace;
+use crate::common::rig;
+use crate::common::strace;
 #[path = "power_cuts/trace.rs"]
 mod trace;
 

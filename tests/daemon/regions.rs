@@ -1,12 +1,9 @@
 //! Fence and rally points of whole daemons with simulated flight controllers: sent by a ground service, read back, compared.
 #![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
-#[path = "common/aircraft.rs"]
-mod aircraft;
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[path = "common/config.rs"]
-mod config;
+use crate::common::aircraft;
+use crate::common::client;
+use crate::common::config;
 
 use std::{net::SocketAddr, time::Duration};
 

@@ -4,11 +4,8 @@
 //! and where that died too it hovers until the operator lands it. Nothing comes nearer than 5 m to anything, and all land. `-- --nocapture` prints what happened.
 #![allow(clippy::disallowed_methods, reason = "processes fly in real time")]
 
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[allow(dead_code, reason = "what other tests use")]
-#[path = "common/rig.rs"]
-mod rig;
+use crate::common::client;
+use crate::common::rig;
 
 use std::sync::{Arc, Mutex};
 

@@ -5,13 +5,9 @@
 //! is shipped. `-- --nocapture` prints what hung, and after which time systemd would have killed the daemon.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-#[path = "../../crates/onboard/tests/common/client.rs"]
-mod client;
-#[allow(dead_code, reason = "what other tests use")]
-#[path = "common/rig.rs"]
-mod rig;
-#[path = "common/strace.rs"]
-mod strace;
+use crate::common::client;
+use crate::common::rig;
+use crate::common::strace;
 
 use std::{
     net::SocketAddr,

@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "services run in real time")]
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Commands for many, against fake aircraft over real sockets.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Aircraft that announce themselves by multicast DNS are found, once each; a name without an aircraft behind it is not.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

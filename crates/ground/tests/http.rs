@@ -1,6 +1,6 @@
 //! The HTTP surface: refusals have one shape, missions are passed on, the page is served.
 
-mod support;
+use crate::support;
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! What a Prometheus server and a program that reads the API's description are answered.
 
-mod support;
+use crate::support;
 
 #[path = "../../../tests/prometheus/parse.rs"]
 mod prometheus;

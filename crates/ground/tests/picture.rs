@@ -1,6 +1,6 @@
 //! The picture of the fleet, against fake aircraft over real sockets.
 
-mod support;
+use crate::support;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Plans are compared with the aircraft as they are, and no aircraft is told.
 
-mod support;
+use crate::support;
 
 use reqwest::Method;
 use serde_json::{Value, json};

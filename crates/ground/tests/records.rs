@@ -1,7 +1,7 @@
 //! Recorded flights over HTTP: what is listed, what of one is replayed, and what is refused.
 #![allow(clippy::disallowed_methods, reason = "services run in real time")]
 
-mod support;
+use crate::support;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

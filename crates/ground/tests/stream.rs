@@ -1,7 +1,7 @@
 //! What the event stream costs: bytes for each aircraft and update, in the clear and compressed.
 #![allow(clippy::disallowed_methods, reason = "services run in real time")]
 
-mod support;
+use crate::support;
 
 use std::io::Read as _;
 use std::time::Duration;

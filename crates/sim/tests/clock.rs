@@ -1,8 +1,6 @@
 //! This computer's clock next to GNSS time, through the flight controller: an agent and a controller in virtual time.
 
-#[allow(dead_code)]
-#[path = "common/pair.rs"]
-mod pair;
+use crate::common::pair;
 
 use pair::{HOME, Pair};
 use wingbeat_agent::Input;

@@ -3,11 +3,8 @@
 //!
 //! `cargo test -p wingbeat-sim --test companion_death -- --nocapture` prints what was measured.
 
-#[path = "common/mission_flight.rs"]
-mod mission_flight;
-#[allow(dead_code)]
-#[path = "common/muscop.rs"]
-mod muscop;
+use crate::common::mission_flight;
+use crate::common::muscop;
 
 use mission_flight::Scripted;
 use muscop::Muscop;

@@ -1,11 +1,7 @@
 //! Corrections of satellite navigation: from a console's datagram to the fix of a flight controller's receiver.
 
-#[allow(dead_code)]
-#[path = "common/pair.rs"]
-mod pair;
-#[allow(dead_code)]
-#[path = "common/row.rs"]
-mod row;
+use crate::common::pair;
+use crate::common::row;
 
 use pair::{HOME, Pair};
 use row::Row;

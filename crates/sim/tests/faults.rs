@@ -1,8 +1,7 @@
 //! Faults of a world, through all layers: what dies stays dead, a flight controller continues to its last target,
 //! and the same faults give the same bytes.
 
-#[path = "common/row.rs"]
-mod row;
+use crate::common::row;
 
 use wingbeat_agent::{Command, LinkState, Phase, Reply, StateId, Status};
 use wingbeat_autopilot::copter::Mode;

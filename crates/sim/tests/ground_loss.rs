@@ -1,8 +1,6 @@
 //! The ground is lost in flight, at any time, and no flight changes: `docs/decisions/0006-ground-loss.md`.
 
-#[path = "common/row.rs"]
-#[allow(dead_code, reason = "this flight is observed step by step")]
-mod row;
+use crate::common::row;
 
 use wingbeat_agent::Phase;
 use wingbeat_autopilot::copter::Mode;

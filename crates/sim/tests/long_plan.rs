@@ -1,8 +1,7 @@
 //! A plan in several datagrams through all layers: it is distributed over a radio that loses many of them, loaded into
 //! every flight controller, and flown to its end.
 
-#[path = "common/row.rs"]
-mod row;
+use crate::common::row;
 
 use wingbeat_agent::StateId;
 use wingbeat_geo::{Duration, Instant};

@@ -1,16 +1,14 @@
-//! Both profiles against the traces of the ArduCopter that they stand for (issue 3, item 9).
+//! Both profiles against the traces of the ArduCopter that they stand for.
 //!
 //! Each manoeuvre is flown through `Multicopter` the way the reference was flown (20 m take-off by the
 //! autopilot, then the legs, brakes or guided targets), measured with the reference's definitions and
 //! compared row by row with `data/motion_*.csv`. A row passes within 10 %, or within 0.3 m or 0.2 s
 //! where that is larger. A row that is known to miss has the reason in the data; the test fails when it is
 //! met, so that the list can only shrink. The table is `docs/autopilot-parity.md`: `UPDATE_DOCS=1 cargo
-//! test -p wingbeat-sim --test motion_reference` writes it, so a change of behaviour is a diff to read.
+//! test -p wingbeat-sim --test sim motion_reference::` writes it, so a change of behaviour is a diff to read.
 
-mod motion_reference {
-    pub(crate) mod fly;
-    pub(crate) mod measure;
-}
+mod fly;
+mod measure;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -59,7 +57,7 @@ fn rows(data: &str) -> Vec<Row> {
 
 /// The table of one profile, and what is wrong with it.
 fn compare(profile: Profile, data: &str) -> (String, String) {
-    let ours: BTreeMap<String, f64> = motion_reference::measure::everything(profile).into_iter().collect();
+    let ours: BTreeMap<String, f64> = measure::everything(profile).into_iter().collect();
     let mut table = String::from("| quantity | unit | reference | ours | deviation | verdict |\n");
     table += "|---|---|---:|---:|---:|---|\n";
     let (mut failures, mut misses) = (String::new(), String::new());

@@ -1,7 +1,6 @@
 //! An operator's orders by radio, through all layers: who is believed, and what is passed on.
 
-#[path = "common/row.rs"]
-mod row;
+use crate::common::row;
 
 use wingbeat_agent::{Command, Phase, Reply, Stage};
 use wingbeat_autopilot::copter::Mode;

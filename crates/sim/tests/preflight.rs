@@ -1,7 +1,6 @@
 //! Settings of the flight controller that a flight would come to grief by are refused on the ground.
 
-#[path = "common/row.rs"]
-mod row;
+use crate::common::row;
 
 use wingbeat_agent::{Command, Phase, Rejection, Reply};
 use wingbeat_autopilot::dialect::{MavMessage, PARAM_SET_DATA};

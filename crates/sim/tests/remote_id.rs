@@ -1,8 +1,6 @@
 //! Remote ID of a 4.x flight controller: the agent states who flies, and no setup begins before it may arm.
 
-#[allow(dead_code)]
-#[path = "common/pair.rs"]
-mod pair;
+use crate::common::pair;
 
 use pair::{HOME, Pair};
 use wingbeat_agent::{

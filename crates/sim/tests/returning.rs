@@ -1,8 +1,7 @@
 //! A swarm's returns through all layers: each flight controller has a height of its own in its parameters, and the
 //! pilot's values are restored after the flight.
 
-#[path = "common/row.rs"]
-mod row;
+use crate::common::row;
 
 use wingbeat_agent::{Command, Phase, Reply};
 use wingbeat_autopilot::copter::Mode;

@@ -1,8 +1,7 @@
 //! Aircraft that fly behind others, through all layers: flight controllers that report four times a second, orders that
 //! wait for a report, brakes that take their time. Whichever aircraft stops, the row behind it stops clear of it.
 
-#[path = "common/row.rs"]
-mod row;
+use crate::common::row;
 
 use wingbeat_agent::{Command, Phase, Reply};
 use wingbeat_autopilot::copter::Mode;

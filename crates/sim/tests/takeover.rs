@@ -7,9 +7,7 @@
 
 #![allow(deprecated, reason = "ArduCopter 3.5.7 uses messages that MAVLink has superseded since")]
 
-#[allow(dead_code)]
-#[path = "common/muscop.rs"]
-mod muscop;
+use crate::common::muscop;
 
 use std::collections::{BTreeMap, BTreeSet};
 

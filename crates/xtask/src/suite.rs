@@ -169,8 +169,17 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             test.args(["--test-threads", "1", "--nocapture"]);
             Ok(test)
         });
-        let processes =
-            ["test", "-p", "wingbeat-daemon-tests", "--test", "namespaces", "--color", "never", "--"];
+        let processes = [
+            "test",
+            "-p",
+            "wingbeat-daemon-tests",
+            "--test",
+            "daemon",
+            "--color",
+            "never",
+            "namespaces::",
+            "--",
+        ];
         suite.tests("namespaces", Report::ClosingLines, || {
             let mut test = cargo(&processes);
             test.args(["--ignored", "--nocapture"]);
