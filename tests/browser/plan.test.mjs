@@ -2,9 +2,10 @@
 // Every click and every button that is held is counted. Before that a file of another place is opened: it is red and stays here.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 
-import { distanceM, holdDown, PHASE_MS, rows, SHOTS, withFleet } from './support.mjs';
+import { distanceM, holdDown, PHASE_MS, rows, SHOTS, WINGBEAT, withFleet } from './support.mjs';
 import { join } from 'node:path';
 
 const UAVS = 5;
@@ -115,4 +116,76 @@ test('a waypoint is dragged on the map, lanes are laid, and the file is saved', 
       })));
       await until(`the ${format} is read back`, async () => (await map.getAttribute('data-waypoints')) === String(drawn) && (await page.getByTestId('waypoint').count()) > 0);
     }
+  }));
+
+test('the flight is set up on the page, seen in the aircraft, flown, and saved as a plan that the bench flies', { timeout: 8 * PHASE_MS }, () =>
+  withFleet('plan-setup', 4, ['--uavs', '4', '--speed', '5'], async (flight) => {
+    const { page, map, all, shot, until } = flight;
+    const setups = () => page.evaluate(async () => {
+      const { vehicles } = await (await fetch('/api/v1/fleet/flight-setup')).json();
+      return vehicles.map(({ state }) => [state.source, state.setup.formation, state.setup.distance_m, state.setup.take_off]);
+    });
+    await page.getByTestId('step-plan').click();
+    await page.getByTestId('show-flight-setup').click();
+    const send = page.getByTestId('send-setup');
+    await until('the aircraft have said what can be set', async () => (await send.count()) === 1 && (await page.getByTestId('setup-formation').count()) > 3);
+    assert.deepEqual(new Set((await setups()).map(([source]) => source)), new Set(['configuration']));
+
+    // By the keyboard alone: the next formation, the spacing, together.
+    await page.locator('[data-testid=setup-formation]:checked').focus();
+    while ((await page.locator('[data-testid=setup-formation]:checked').inputValue()) !== 'matrix') await page.keyboard.press('ArrowRight');
+    await page.getByTestId('setup-distance_m').fill('32');
+    await page.keyboard.press('Tab');
+    await page.getByTestId('setup-take_off').selectOption('simultaneous');
+    await shot('plan-flight-setup');
+    await send.focus();
+    await page.keyboard.press('Enter');
+    const row = page.getByTestId('setup-row');
+    await until('each is seen to have it', async () => (await row.count()) === 4 && (await row.evaluateAll((list) => list.every(({ dataset }) => dataset.state === 'held'))));
+    assert.deepEqual(await setups(), Array(4).fill(['operator', 'matrix', 32, 'simultaneous']));
+    await shot('plan-flight-setup-sent');
+
+    // The mission that the fleet holds is kept; another is drawn over it, saved with the set-up, and flown.
+    await page.getByTestId('draw-route').click();
+    const { x, y, width } = await map.boundingBox();
+    for (const [across, down] of [[0.36, 300], [0.46, 300]]) await page.mouse.click(x + width * across, y + down);
+    await page.keyboard.press('Escape');
+    const preview = page.getByTestId('preview');
+    await until('it is compared with the aircraft', async () => (await preview.getAttribute('data-state')) === 'clear');
+    assert.match(await preview.innerText(), /matrix, 4 aircraft, 32/);
+    const downloading = page.waitForEvent('download');
+    await page.getByTestId('save-plan').click();
+    const file = await downloading;
+    const plan = join(SHOTS, 'page-plan.toml');
+    await file.saveAs(plan);
+    const bench = spawnSync(WINGBEAT, ['bench', 'run', plan], { encoding: 'utf8' });
+    assert.equal(bench.status, 0, `${bench.stdout}\n${bench.stderr}`);
+    assert.match(bench.stdout, /matrix/);
+    // Opened again: its numbers, in place of others.
+    await page.getByTestId('setup-distance_m').fill('77');
+    await page.keyboard.press('Tab');
+    await page.getByTestId('open-plan').setInputFiles(plan);
+    await until('the plan is opened', async () => (await page.getByTestId('setup-distance_m').inputValue()) === '32');
+
+    await page.getByTestId('give-missions').click();
+    const given = page.getByTestId('mission-row');
+    await until('the leader holds it', async () => (await given.count()) === 1 && (await given.getAttribute('data-state')) === 'held');
+    const setup = page.getByTestId('setup');
+    await until('Set up can be pressed', async () => (await setup.count()) === 1 && setup.isEnabled());
+    await holdDown(flight, 'setup');
+    const start = page.getByTestId('start');
+    await until('Start can be pressed', async () => (await start.count()) === 1 && start.isEnabled());
+    // A matrix of four is a square: each has two neighbours as far apart as was set.
+    const here = await rows(page);
+    const nearest = here.map((one) => here.filter(({ id }) => id !== one.id).map((other) => distanceM(one, other)).toSorted((a, b) => a - b)[1]);
+    for (const m of nearest) assert.ok(Math.abs(m - 32) < 3, `${m} m to the second neighbour, expected 32`);
+    // What is under way is not set up otherwise: each says so.
+    await send.click();
+    await until('each refuses', async () => row.evaluateAll((list) => list.every(({ dataset }) => dataset.state === 'refused')));
+    assert.match(await row.first().innerText(), /a flight is set up with disarmed motors, found armed ones/);
+    await holdDown(flight, 'start');
+    await until('all fly', () => all(({ armed }) => armed));
+    await page.getByTestId('land').click();
+    await page.getByTestId('confirm').click();
+    await until('all are down', () => all((one) => !one.armed));
   }));

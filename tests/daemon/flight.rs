@@ -19,8 +19,9 @@ use tokio::{
 };
 use tokio_serial::{SerialPort as _, SerialStream};
 use wingbeat_api::{
-    AircraftStatus, ApiError, Command, CommandOutcome, CommandReply, CommandStage, Identity, LeaseGrant,
-    LinkState, MissionItem, MissionSummary, MissionUpload, Severity, StateId, paths,
+    AircraftStatus, ApiError, Command, CommandOutcome, CommandReply, CommandStage, FlightProtocol,
+    FlightSetupSource, FlightSetupState, Identity, LeaseGrant, LinkState, MissionItem, MissionSummary,
+    MissionUpload, Severity, StateId, paths,
 };
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_hub::{Hub, HubRadio};
@@ -161,6 +162,32 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
     let read_back: MissionUpload = serde_json::from_str(&answer).unwrap();
     assert_eq!((read_back.name.as_str(), read_back.waypoints.len()), ("leg", 2));
 
+    // An operator sets the flight up otherwise: the holder of the lease, and what can be flown.
+    let setup = r#"{"protocol":"muscop","distance_m":31,"landing_distance_m":12,"landing":"sequential"}"#;
+    for (index, handle) in fleet.iter().enumerate() {
+        for (token, body, code, words) in [
+            ("", setup, 409, "the flight's set-up: found the lease of console"),
+            (&*tokens[index], r#"{"protocol":"muscop","spacing_m":31}"#, 400, "unknown field `spacing_m`"),
+            (
+                &tokens[index],
+                r#"{"protocol":"muscop","speed_m_s":3}"#,
+                400,
+                "speed_m_s: found 3, expected none",
+            ),
+            (&tokens[index], setup, 200, r#""source":"operator""#),
+            (&tokens[index], setup, 200, r#""distance_m":31.0"#),
+        ] {
+            let (found, answer) =
+                operator.send(handle, "PUT", paths::FLIGHT_SETUP, token, json, body.as_bytes()).await;
+            assert!(found == code && answer.contains(words), "{found} {answer}, expected {code} {words}");
+        }
+        let status = status_of(&reader.ask(handle, "GET", paths::STATUS, "").await.1);
+        let now = status.flight_setup.expect("reported");
+        assert_eq!((now.setup.distance_m, now.setup.landing.as_deref()), (Some(31.0), Some("sequential")));
+    }
+    let (_, answer) = reader.ask(master, "GET", paths::MISSION, "").await;
+    assert_eq!(serde_json::from_str::<MissionUpload>(&answer).unwrap().name, "leg", "the mission is kept");
+
     for handle in &fleet {
         until(handle, "checks passed", |s| s.checks.iter().all(|check| check.passed || !check.is_required))
             .await;
@@ -197,6 +224,11 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         assert_eq!((setup.id.as_str(), setup.stage), ("setup-1", CommandStage::EffectSeen));
         assert!(status.flight_controller.armed && status.navigation.unwrap().height_m > 5.0);
     }
+    // In the air no flight is set up.
+    let (code, answer) = reader.send(master, "DELETE", paths::FLIGHT_SETUP, &tokens[0], json, b"").await;
+    assert!(code == 409 && answer.contains("a flight is set up with disarmed motors"), "{code} {answer}");
+    let plan = status_of(&reader.ask(master, "GET", paths::STATUS, "").await.1).swarm.unwrap().plan.unwrap();
+    assert_eq!(plan.distance_m, 31.0, "the formation is the one that was set");
     // In the air it takes no other keys.
     let bundle = std::fs::read(files.path().join(format!("{MASTER}/fleet.bundle"))).unwrap();
     let (code, answer) =
@@ -245,6 +277,50 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
         assert!(outcome.inputs > 1_000 && outcome.states.last().unwrap().1 == "Finished", "{outcome:?}");
         assert_eq!(log.about["aircraft"], VehicleId(MASTER.0 + index).to_string());
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_up_of_the_flight_survives_a_restart_until_it_is_cleared() {
+    let clock = Clock::real_time();
+    let directory = tempfile::tempdir().unwrap();
+    let begin = async || {
+        let (hub, mut radios) = hub(1, clock);
+        let config = Config { state: Some(directory.path().into()), ..flown(MASTER.0, 2, none()) };
+        (start(config, clock, radios.remove(0)).await.unwrap(), hub)
+    };
+    let state = async |handle: &Handle| {
+        let answer = ask(handle.address(), "GET", paths::FLIGHT_SETUP, "").await.1;
+        serde_json::from_str::<FlightSetupState>(&answer).unwrap_or_else(|_| panic!("{answer}"))
+    };
+    let (handle, _hub) = begin().await;
+    let configured = state(&handle).await;
+    assert_eq!(configured.source, FlightSetupSource::Configuration);
+    assert!(configured.choices.iter().any(|choice| choice.protocol == FlightProtocol::Mbcap));
+    let body = r#"{"protocol":"mbcap","speed_m_s":4}"#;
+    let (code, answer) = ask(handle.address(), "PUT", paths::FLIGHT_SETUP, body).await;
+    assert_eq!(code, 200, "{answer}");
+    let set = state(&handle).await;
+    assert_eq!((set.source, set.setup.speed_m_s), (FlightSetupSource::Operator, Some(4.0)));
+    let (_, identity) = ask(handle.address(), "GET", paths::IDENTITY, "").await;
+    assert!(identity.contains(r#""protocol":"mbcap-e""#), "{identity}");
+    handle.stop().await;
+
+    let (handle, _hub) = begin().await;
+    assert_eq!(state(&handle).await, set);
+    assert_eq!(status(&handle).await.protocol, "mbcap-e");
+    let (code, answer) = ask(handle.address(), "DELETE", paths::FLIGHT_SETUP, "").await;
+    assert_eq!(code, 200, "{answer}");
+    assert_eq!(state(&handle).await, configured);
+    handle.stop().await;
+
+    // What is no set-up is said, and what is configured holds.
+    std::fs::write(directory.path().join("flight-setup.json"), r#"{"version":1,"setup":{"#).unwrap();
+    let (handle, _hub) = begin().await;
+    let found = state(&handle).await;
+    assert_eq!((found.setup, found.source), (configured.setup, FlightSetupSource::Configuration));
+    let problem = found.problem.expect("said");
+    assert!(problem.contains("flight-setup.json: found EOF") && problem.contains("holds"), "{problem}");
+    handle.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,6 +3,7 @@
 
 use wingbeat_autopilot::parameter::{Finding, Watch, Watched};
 use wingbeat_autopilot::{Telemetry, copter};
+use wingbeat_geo::Instant;
 use wingbeat_protocol::swarm::budget::{AIRSPEED_3_M_S, AIRSPEED_4_M_S, Least, wind_most_m_s};
 use wingbeat_protocol::{Handling, Protocol, Text, follow_me, swarm, text};
 
@@ -44,6 +45,11 @@ fn led(coordination: &Coordination) -> Option<&follow_me::Config> {
 /// Whether a pilot flies it.
 pub(crate) fn is_piloted(coordination: &Coordination) -> bool {
     led(coordination).is_some()
+}
+
+/// The parameters that a flight depends on, to be read.
+pub(crate) fn watch(coordination: &Coordination, now: Instant) -> Watch {
+    if is_piloted(coordination) { Watch::of_piloted(now) } else { Watch::new(now) }
 }
 
 /// Whether the speed and the wind are within the budget.
@@ -131,7 +137,6 @@ mod tests {
     use crate::settings::testing::reported;
     use wingbeat_autopilot::identity::Version;
     use wingbeat_autopilot::telemetry::Wind;
-    use wingbeat_geo::Instant;
     use wingbeat_protocol::{Configuration as _, follow_me, mission, muscop};
     use wingbeat_wire::VehicleId;
 

@@ -4,7 +4,7 @@
 use heapless::Vec;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::identity::Version;
-use wingbeat_protocol::{Absent, Command, Denied, MissionError, Phase, StateId, Text};
+use wingbeat_protocol::{Absent, Command, ConfigError, Denied, MissionError, Phase, StateId, Text};
 use wingbeat_wire::{CommandId, Refused, VehicleId};
 
 use crate::loan::LoanState;
@@ -70,6 +70,26 @@ pub enum Rejection {
     /// The flight has begun: it was judged by the parameters as they are.
     #[error("parameters are set on the ground in state Start, found {0}")]
     Underway(StateId),
+    /// A flight is set up on the ground, before it begins.
+    #[error("a flight is set up on the ground in state Start, found {0}")]
+    Begun(StateId),
+    /// Motors are armed, or about to be.
+    #[error("a flight is set up with disarmed motors, found armed ones")]
+    SetUpArmed,
+    /// An order is being carried out.
+    #[error("a flight is set up while no order is carried out, found one")]
+    OrderUnderWay,
+    /// Of another aircraft.
+    #[error("id: found {found}, expected {expected}: an aircraft keeps its id")]
+    OtherAircraft {
+        /// In the set-up.
+        found: VehicleId,
+        /// Ours.
+        expected: VehicleId,
+    },
+    /// A number of a set-up that cannot be flown.
+    #[error(transparent)]
+    Configuration(#[from] ConfigError),
     /// Nothing is known of the flight controller's motors.
     #[error("parameters: found no heartbeat of the flight controller, expected one")]
     NotReceived,

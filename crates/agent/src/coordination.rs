@@ -42,7 +42,11 @@ macro_rules! protocols {
                 match self { $(Self::$name(config) => config.heights_m(),)+ }
             }
 
-            pub(crate) fn check(&self) -> Result<(), ConfigError> {
+            /// Judges every number of the protocol.
+            ///
+            /// # Errors
+            /// The first that cannot be flown, with its section.
+            pub fn check(&self) -> Result<(), ConfigError> {
                 match self { $(Self::$name(config) => config.check(),)+ }
                     .map_err(|error| error.within(self.section()))
             }

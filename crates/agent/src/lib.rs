@@ -142,6 +142,8 @@ pub enum Input<'a> {
     },
     /// The operator hands over a mission: waypoints, heights above home.
     Mission(&'a [Point]),
+    /// The operator sets the flight up otherwise than configured: protocol and numbers, for this aircraft.
+    Coordination(&'a Coordination),
     /// The operator reads the flight controller's parameters, or sets one.
     Parameters(ParameterOrder),
     /// The operator reads or replaces fence or rally points, or the owner supplies what of that is its own.
@@ -199,7 +201,8 @@ pub struct Outputs {
     pub datagrams: Vec<Draft, 4>,
     /// Lines for the log.
     pub log: Vec<LogEntry, 16>,
-    /// The answer to [`Input::Operator`], [`Input::Order`], [`Input::Mission`], [`Input::Parameters`] and [`Input::Region`].
+    /// The answer to [`Input::Operator`], [`Input::Order`], [`Input::Mission`], [`Input::Coordination`], [`Input::Parameters`] and
+    /// [`Input::Region`].
     pub reply: Option<Reply>,
     /// The operator's command that was accepted, by whatever path it came.
     pub accepted: Option<Command>,
@@ -334,11 +337,7 @@ impl Agent {
             heartbeat: Heartbeat::new(now),
             console: ConsoleHeartbeat::new(config.ground_station_system_id),
             streams: Streams::new(now, config.position_interval),
-            parameters: if budget::is_piloted(&config.coordination) {
-                Watch::of_piloted(now)
-            } else {
-                Watch::new(now)
-            },
+            parameters: budget::watch(&config.coordination, now),
             executor: Executor::default(),
             idle_until: (Instant::NEVER, "nothing"),
             commands: Commands::default(),
@@ -511,6 +510,7 @@ impl Agent {
             Input::Order(opened) => out.reply = Some(self.on_posted_order(now, opened, out)),
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
+            Input::Coordination(flight) => out.reply = Some(self.set_flight_up(now, flight, out)),
             Input::Parameters(order) => out.reply = Some(self.begin_parameters(now, order)),
             Input::Region(order) => out.reply = Some(self.on_region(now, order, out)),
             // Of an autopilot that was heard we know more.
@@ -625,6 +625,11 @@ impl Agent {
     /// What becomes of the aircraft when we die, as configured.
     pub fn companion_loss(&self) -> CompanionLoss {
         self.config.companion_loss
+    }
+
+    /// What the flight is set up with: the protocol and its numbers.
+    pub fn coordination(&self) -> &Coordination {
+        &self.config.coordination
     }
 
     /// The aircraft's own waypoints (the master's mission before setup).
@@ -1363,13 +1368,65 @@ impl Agent {
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
     }
 
-    /// Restarts: a fresh protocol with the same mission.
-    fn engage(&mut self, now: Instant) {
+    /// A fresh protocol.
+    fn begin_protocol(&mut self, now: Instant) {
         // Another flight needs other random numbers, and the same ones when it is replayed.
         self.seed = self.seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         self.protocol = self.config.coordination.begin(self.seed, now);
         self.has_reported = false;
         self.forget_found();
+    }
+
+    /// Sets the flight up otherwise, on the ground before it begins. The mission is kept where the protocol flies it.
+    #[inline(never)]
+    fn set_flight_up(&mut self, now: Instant, flight: &Coordination, out: &mut Outputs) -> Reply {
+        if let Some(why) = self.check_flight_set_up(flight) {
+            return Reply::Refused(why);
+        }
+        if *flight == self.config.coordination {
+            return Reply::AlreadyKnown;
+        }
+        let is_piloted = budget::is_piloted(&self.config.coordination);
+        self.config.coordination.clone_from(flight);
+        if budget::is_piloted(flight) != is_piloted {
+            self.parameters = budget::watch(flight, now);
+        }
+        self.begin_protocol(now);
+        if !self.mission.is_empty()
+            && let Err(why) = self.protocol.set_mission(&self.mission)
+        {
+            self.mission.clear();
+            out.log(Severity::Warning, text!("the mission is dropped: {why}"));
+        }
+        Reply::Accepted
+    }
+
+    /// Why the flight cannot be set up so now.
+    fn check_flight_set_up(&self, flight: &Coordination) -> Option<Rejection> {
+        let (found, expected) = (flight.me(), self.id());
+        if found != expected {
+            return Some(Rejection::OtherAircraft { found, expected });
+        }
+        if let Err(why) = flight.check() {
+            return Some(why.into());
+        }
+        if let Some(by) = self.authority.taken_by() {
+            return Some(Rejection::Disengaged(by.clone()));
+        }
+        if self.telemetry.armed || self.executor.arms() {
+            return Some(Rejection::SetUpArmed);
+        }
+        let View { phase, state, .. } = self.protocol.view();
+        if phase != Phase::Start {
+            return Some(Rejection::Begun(state));
+        }
+        let is_busy = self.executor.is_busy() || self.waiting.is_some() || self.rejoin.answers();
+        is_busy.then_some(Rejection::OrderUnderWay)
+    }
+
+    /// Restarts: a fresh protocol with the same mission.
+    fn engage(&mut self, now: Instant) {
+        self.begin_protocol(now);
         if !self.mission.is_empty() {
             // It was accepted before, by the same rules.
             let _ = self.protocol.set_mission(&self.mission);

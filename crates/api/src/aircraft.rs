@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use wingbeat_wire::{Command, Phase, StateId};
 
+use crate::flight_setup::FlightSetupNow;
 use crate::measurements::Measurements;
 
 /// A point on the map.
@@ -64,6 +65,9 @@ pub struct AircraftStatus {
     pub measurements: Measurements,
     /// The mission that it holds.
     pub mission: Option<MissionSummary>,
+    /// What its flight is set up with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flight_setup: Option<FlightSetupNow>,
     /// Its place in the swarm; absent where it flies a mission of its own, for itself.
     pub swarm: Option<Swarm>,
     /// What it does to avoid others; absent where its protocol does not, and before the flight.

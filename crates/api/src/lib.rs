@@ -11,6 +11,7 @@ pub mod aircraft;
 pub mod bundle;
 pub mod error;
 pub mod fleet;
+pub mod flight_setup;
 pub mod links;
 pub mod logs;
 pub mod measurements;
@@ -39,6 +40,10 @@ pub use fleet::{
     FleetCommandRequest, FleetCommandResult, FleetLogLine, FleetMission, FleetMissionUpload, FleetPicture,
     FleetUpdate, MissionFile, MissionFileContent, ReadMission, VehicleOutcome,
 };
+pub use flight_setup::{
+    FleetFlightSetupWrite, FleetFlightSetups, FlightProtocol, FlightSetup, FlightSetupChoice, FlightSetupKey,
+    FlightSetupNow, FlightSetupSource, FlightSetupState, VehicleFlightSetup,
+};
 pub use links::{
     FleetLinkTest, FleetLinks, Link, LinkTestFlight, LinkTestReport, LinkTestRequest, LinkTestRole,
     LinkTestRow, LinkTestRows, LinkTestSecond, Links, MissingLinks,
@@ -56,7 +61,7 @@ pub use parameters::{
 };
 pub use planning::{
     FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFormat,
-    PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight,
+    PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight, SavedPlan,
 };
 pub use records::{RecordedDatagrams, RecordedEvent, RecordedLog, RecordedResults, RecordedTrack, Records};
 
@@ -134,6 +139,11 @@ pub mod paths {
     /// Ground: the fences and rally points of the aircraft, compared (GET [`FleetRegions`](crate::FleetRegions)), sending them (PUT
     /// [`FleetRegionWrite`](crate::FleetRegionWrite)), reading them (POST [`FleetRegionRead`](crate::FleetRegionRead)).
     pub const FLEET_REGION: &str = "/api/v1/fleet/region";
+    /// Aircraft: how it is to fly (GET [`FlightSetupState`](crate::FlightSetupState), PUT [`FlightSetup`](crate::FlightSetup), DELETE).
+    pub const FLIGHT_SETUP: &str = "/api/v1/flight-setup";
+    /// Ground: how the aircraft are to fly, compared (GET [`FleetFlightSetups`](crate::FleetFlightSetups)), setting that (PUT
+    /// [`FleetFlightSetupWrite`](crate::FleetFlightSetupWrite)).
+    pub const FLEET_FLIGHT_SETUP: &str = "/api/v1/fleet/flight-setup";
     /// Ground: reads a file with a fence or rally points (POST [`RegionFile`](crate::RegionFile)).
     pub const REGION_FILES: &str = "/api/v1/region-files";
     /// Ground: the links of every pair ([`FleetLinks`](crate::FleetLinks)).
@@ -172,6 +182,8 @@ pub mod paths {
     /// Ground: a plan as a file that the bench flies (POST [`PlanFile`](crate::PlanFile), answered by
     /// [`MissionExportFile`](crate::MissionExportFile)).
     pub const PLAN_FILE: &str = "/api/v1/plan/file";
+    /// Ground: reads such a file again (POST [`SavedPlan`](crate::SavedPlan), answered by [`PlanFile`](crate::PlanFile)).
+    pub const SAVED_PLANS: &str = "/api/v1/plan/saved";
     /// Ground: the formations with their places ([`FormationPictures`](crate::FormationPictures)).
     pub const FORMATIONS: &str = "/api/v1/plan/formations";
     /// Ground: who asks (GET, [`Access`](crate::Access)); signing in (POST [`SignIn`](crate::SignIn), answered by

@@ -155,6 +155,15 @@ pub struct PlanFile {
     pub formation: String,
     /// Distance between slots, metres; the same.
     pub distance_m: f64,
+    /// Distance between slots when landing, metres; as published where none is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landing_distance_m: Option<f64>,
+    /// `sequential` or `simultaneous`; the first where none is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub take_off: Option<String>,
+    /// `sequential` or `simultaneous`; the second where none is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landing: Option<String>,
     /// Speed along the legs, metres per second; a mission that names one flies that where each has its own.
     pub speed_m_s: f64,
     /// The swarm's mission, or one for each aircraft.
@@ -163,6 +172,16 @@ pub struct PlanFile {
     /// Where the aircraft start. Altitude above sea level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<GeoPoint>,
+}
+
+/// POST body: a file that [`PlanFile`] was written as.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SavedPlan {
+    /// Its name, for messages.
+    pub name: String,
+    /// Its text.
+    pub text: String,
 }
 
 /// The formations that a plan can name.

@@ -226,6 +226,7 @@ impl Fleet {
                 http: SocketAddr::from(([127, 0, 0, 1], 0)),
                 hosts: wingbeat_onboard::Hosts::default(),
                 agent: scenario.agent_config(i),
+                protocols: Default::default(),
                 // Flight controller and daemon live in this one process.
                 guard: None,
                 keys: wingbeat_onboard::keys::Keys {
@@ -241,7 +242,7 @@ impl Fleet {
                 gateway: wingbeat_onboard::gateway::Config::default(),
                 seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(i as u64),
             };
-            daemons.push(wingbeat_onboard::start(daemon, clock, radio).await?);
+            daemons.push(Box::pin(wingbeat_onboard::start(daemon, clock, radio)).await?);
         }
         Ok(Self { scenario, seed, clock, keys, hub, daemons, facts, controllers, started })
     }

@@ -25,8 +25,12 @@ async fn service() -> Handle {
 }
 
 async fn save(handle: &Handle, plan: &Value) -> (u16, Value) {
+    post(handle, paths::PLAN_FILE, plan).await
+}
+
+async fn post(handle: &Handle, path: &str, body: &Value) -> (u16, Value) {
     let client = wingbeat_ground::plain_client().unwrap();
-    let request = client.post(format!("http://{}{}", handle.address(), paths::PLAN_FILE)).json(plan);
+    let request = client.post(format!("http://{}{path}", handle.address())).json(body);
     let response = request.send().await.unwrap();
     (response.status().as_u16(), response.json().await.unwrap())
 }
@@ -39,7 +43,8 @@ fn mission(name: &str, north_m: f64) -> Value {
 
 fn plan(protocol: &str, missions: &[Value]) -> Value {
     json!({
-        "protocol": protocol, "aircraft": 3, "formation": "wedge", "distance_m": 50.0, "speed_m_s": 8.0, "missions": missions,
+        "protocol": protocol, "aircraft": 3, "formation": "wedge", "distance_m": 50.0, "landing_distance_m": 20.0,
+        "take_off": "simultaneous", "landing": "sequential", "speed_m_s": 8.0, "missions": missions,
     })
 }
 
@@ -61,6 +66,56 @@ async fn a_saved_plan_is_flown_in_the_bench() {
         assert_eq!(scenario.aircraft(), aircraft);
         let flight = fly(&scenario, seed, read.time_limit()).unwrap();
         assert!(flight.succeeded(), "{:?}\n{text}", flight.warnings);
+
+        // Opened again it is the same plan, and is saved as the same file.
+        let (status, opened) = post(&handle, paths::SAVED_PLANS, &file_of("a.toml", text)).await;
+        assert_eq!(status, 200, "{opened}");
+        let of_swarm = ["formation", "distance_m", "landing_distance_m", "take_off", "landing", "aircraft"];
+        for key in ["protocol", "speed_m_s"].iter().chain(of_swarm.iter().filter(|_| aircraft == 3)) {
+            assert_eq!(opened[key], saved[key], "{key}");
+        }
+        assert_eq!(opened["missions"].as_array().unwrap().len(), saved["missions"].as_array().unwrap().len());
+        let (status, again) = save(&handle, &opened).await;
+        assert_eq!((status, again["text"].as_str()), (200, Some(text)));
+    }
+}
+
+fn file_of(name: &str, text: &str) -> Value {
+    json!({ "name": name, "text": text })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_manners_of_a_saved_plan_are_those_of_its_aircraft() {
+    let handle = service().await;
+    let (_, file) = save(&handle, &plan("muscop", &[mission("field", 0.0)])).await;
+    let read = Plan::parse(file["text"].as_str().unwrap(), Path::new("/nowhere")).unwrap();
+    let rows = read.flights(Path::new("/nowhere"), 1).unwrap();
+    let [(scenario, _)] = rows.concat().try_into().expect("one flight");
+    let wingbeat_agent::Coordination::Muscop(config) = scenario.agent_config(0).coordination else {
+        panic!()
+    };
+    use wingbeat_protocol::swarm::Manner::{Sequential, Simultaneous};
+    assert_eq!((config.swarm.take_off, config.swarm.landing), (Simultaneous, Sequential));
+    assert_eq!(config.swarm.landing_distance_m, 20.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_no_saved_plan_names_what_was_found() {
+    let handle = service().await;
+    let (_, file) = save(&handle, &plan("muscop", &[mission("field", 0.0)])).await;
+    let text = file["text"].as_str().unwrap();
+    let missing = text.replace("[mission]", "[own]");
+    for (text, expected) in [
+        ("", "missing field `name`"),
+        ("not toml", "expected a plan that this console saved"),
+        (missing.as_str(), "TOML parse error at line 16"),
+        (&text.replace("wedge", "ring"), "a.toml: formation: found \"ring\""),
+        (&text.replace("muscop.landing", "muscop.master"), "found vary.muscop.master"),
+        (&text.replace("[channel]", "[follow]\n[channel]"), "unknown field `follow`"),
+    ] {
+        let (status, refused) = post(&handle, paths::SAVED_PLANS, &file_of("a.toml", text)).await;
+        let message = refused["message"].as_str().unwrap_or_default();
+        assert!(status == 400 && message.contains(expected), "{status} {message}, expected {expected}");
     }
 }
 

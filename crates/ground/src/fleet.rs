@@ -600,6 +600,7 @@ mod tests {
             }),
             measurements: Measurements::default(),
             mission: None,
+            flight_setup: None,
             swarm: Some(wingbeat_api::Swarm {
                 leader: id == A,
                 leader_id: Some(A.to_owned()),

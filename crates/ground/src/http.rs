@@ -20,11 +20,12 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
     ApiError, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandReply,
-    FleetCommandRequest, FleetLinkTest, FleetLinks, FleetLogLine, FleetMissionUpload, FleetParameterRead,
-    FleetParameterWrite, FleetParameters, FleetPicture, FleetRegionRead, FleetRegionWrite, FleetRegions,
-    FleetUpdate, FormationPictures, LinkTestRequest, MissionExport, MissionExportFile, MissionFile,
-    MissionFileContent, MissionSummary, ParameterComparison, ParameterReference, PlanDraft, PlanFile,
-    PlanPreview, RecordedTrack, Records, RegionFile, RegionFileContent, paths,
+    FleetCommandRequest, FleetFlightSetupWrite, FleetFlightSetups, FleetLinkTest, FleetLinks, FleetLogLine,
+    FleetMissionUpload, FleetParameterRead, FleetParameterWrite, FleetParameters, FleetPicture,
+    FleetRegionRead, FleetRegionWrite, FleetRegions, FleetUpdate, FormationPictures, LinkTestRequest,
+    MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionSummary, ParameterComparison,
+    ParameterReference, PlanDraft, PlanFile, PlanPreview, RecordedTrack, Records, RegionFile,
+    RegionFileContent, SavedPlan, paths,
 };
 use wingbeat_server::Connection;
 
@@ -83,11 +84,13 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(bundle, begin_bundle))
         .routes(routes!(parameter_comparison).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(regions, read_regions, write_regions))
+        .routes(routes!(flight_setups, write_flight_setups))
         .routes(routes!(region_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(mission_export).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(formations))
         .routes(routes!(plan_as_file).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
+        .routes(routes!(saved_plan).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(records))
         .routes(routes!(records_track))
         .routes(routes!(records_page))
@@ -560,6 +563,36 @@ async fn write_regions(State(service): State<Service>, Body(write): Body<FleetRe
     wrote(what, answer.map(|fleet| (StatusCode::ACCEPTED, Json(fleet))))
 }
 
+/// How the aircraft are to fly, what of that can be set, and what one has otherwise than most of its swarm.
+#[utoipa::path(get, path = paths::FLEET_FLIGHT_SETUP, tag = "flight set-up", responses(
+    (status = 200, description = "Every aircraft whose id is known", body = FleetFlightSetups),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn flight_setups(State(service): State<Service>) -> Result<Json<FleetFlightSetups>, Refused> {
+    service.flight_setups().await.map(Json)
+}
+
+/// Sets the flight up at many aircraft alike, over the configuration of each; null clears that. Each refuses it while its motors are
+/// armed, once its flight has begun, and where a key or a value is not one that it flies.
+#[utoipa::path(put, path = paths::FLEET_FLIGHT_SETUP, tag = "flight set-up", request_body = FleetFlightSetupWrite, responses(
+    (status = 200, description = "What each answered", body = FleetFlightSetups),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+))]
+async fn write_flight_setups(
+    State(service): State<Service>,
+    Body(write): Body<FleetFlightSetupWrite>,
+) -> Response {
+    let what = Wrote {
+        action: "set_flight_up",
+        what: write.setup.as_ref().map_or_else(|| "as configured".to_owned(), ToString::to_string),
+        to: write.vehicles.clone(),
+        ..Wrote::default()
+    };
+    wrote(what, service.write_flight_setups(&write).await.map(Json))
+}
+
 /// Reads a file with a fence or rally points, a QGroundControl plan or GeoJSON; nothing is sent to aircraft.
 #[utoipa::path(post, path = paths::REGION_FILES, tag = "region", request_body = RegionFile, responses(
     (status = 200, description = "What the file holds", body = RegionFileContent),
@@ -640,6 +673,20 @@ async fn plan_as_file(
 ) -> Result<Json<MissionExportFile>, Refused> {
     let written = reading(&service, move || plan_file::write(&plan)).await?;
     written.map(Json).map_err(Refused::bad_request)
+}
+
+/// Reads a file that a plan was written as, its missions included; nothing is sent to aircraft.
+#[utoipa::path(post, path = paths::SAVED_PLANS, tag = "fleet", request_body = SavedPlan, responses(
+    (status = 200, description = "The plan", body = PlanFile),
+    (status = 400, description = "Not such a file, or a plan that cannot be flown", body = ApiError),
+    (status = 413, description = "It is too large", body = ApiError),
+))]
+async fn saved_plan(
+    State(service): State<Service>,
+    Body(file): Body<SavedPlan>,
+) -> Result<Json<PlanFile>, Refused> {
+    let read = reading(&service, move || plan_file::read(&file)).await?;
+    read.map(Json).map_err(Refused::bad_request)
 }
 
 /// Previews missions against the fleet as it is now; nothing is sent to aircraft.

@@ -25,6 +25,7 @@ mod delta;
 mod desk;
 pub mod find;
 mod fleet;
+mod flight_setups;
 mod follow;
 mod http;
 mod lease;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wingbeat_api::{
-    FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFormat,
-    PlanFile, PlanProtocol,
+    FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFile,
+    MissionFormat, PlanFile, PlanProtocol, SavedPlan,
 };
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{AIRCRAFT_MAX, Formation};
@@ -16,6 +16,77 @@ use crate::mission_file;
 const SPEED_M_S: std::ops::RangeInclusive<f64> = 0.1..=30.0;
 /// A plan that is not over by then has failed in the bench, seconds.
 const TIME_LIMIT_S: u32 = 7_200;
+
+/// Keys of the aircraft's configuration in a plan, and what they may be.
+const TAKE_OFF: &str = "muscop.take_off";
+const LANDING: &str = "muscop.landing";
+const MANNERS: [&str; 2] = ["sequential", "simultaneous"];
+
+fn owned((key, value): (&str, &str)) -> (String, String) {
+    (key.to_owned(), value.to_owned())
+}
+
+/// Reads a file that [`write`] wrote.
+///
+/// # Errors
+/// Names the file, and what of it is not such a plan.
+pub(crate) fn read(file: &SavedPlan) -> Result<PlanFile, String> {
+    let here = |why: &dyn std::fmt::Display| format!("{}: {}", file.name, why.to_string().trim_end());
+    let expected = "expected a plan that this console saved";
+    let Written { swarm, mission, own, mut vary, .. } =
+        toml::from_str(&file.text).map_err(|why| here(&format_args!("{why}\n{expected}")))?;
+    let missions = |name: &str, text: &str| {
+        let read = MissionFile { name: name.to_owned(), text: text.to_owned(), protocol: None };
+        let content = mission_file::read(&read).map_err(|why| here(&why))?;
+        Ok::<_, String>(content.missions.into_iter().map(|read| read.mission).collect::<Vec<_>>())
+    };
+    let mut manner = |key: &str| vary.remove(key).map(|[value]| value);
+    let (take_off, landing) = (manner(TAKE_OFF), manner(LANDING));
+    if let Some(other) = vary.keys().next() {
+        return Err(here(&format_args!("found vary.{other}, {expected}")));
+    }
+    let plan = match (swarm, mission, own) {
+        (Some(swarm), Some(mission), None) => PlanFile {
+            protocol: PlanProtocol::Muscop,
+            aircraft: u8::try_from(swarm.aircraft).unwrap_or(u8::MAX),
+            formation: swarm.formation,
+            distance_m: swarm.distance_m,
+            landing_distance_m: swarm.landing_distance_m,
+            take_off,
+            landing,
+            speed_m_s: swarm.speed_m_s,
+            missions: missions(&mission.file, &mission.text)?,
+            home: None,
+        },
+        (None, None, Some(own)) => {
+            let [variant] = own.variants;
+            let protocols = [PlanProtocol::Mbcap, PlanProtocol::MbcapE, PlanProtocol::Mission];
+            let protocol = protocols.into_iter().find(|protocol| protocol.variant() == variant);
+            let missions = missions(&own.file.path, &own.file.text)?;
+            PlanFile {
+                protocol: protocol
+                    .ok_or_else(|| here(&format_args!("found own.variants {variant:?}, {expected}")))?,
+                aircraft: u8::try_from(missions.len()).unwrap_or(u8::MAX),
+                formation: Layout::Linear.name().to_owned(),
+                distance_m: 50.0,
+                landing_distance_m: None,
+                take_off: None,
+                landing: None,
+                speed_m_s: own.file.speed_m_s,
+                missions,
+                home: None,
+            }
+        }
+        _ => {
+            return Err(here(&format_args!(
+                "found no swarm with its mission and no missions of their own, {expected}"
+            )));
+        }
+    };
+    // What would not be written is not read.
+    write(&plan).map_err(|why| here(&why))?;
+    Ok(plan)
+}
 
 /// Every formation with its places for so many aircraft, as far apart as stated, seen with the heading up.
 ///
@@ -39,44 +110,54 @@ pub(crate) fn formations(aircraft: usize, distance_m: f64) -> Result<FormationPi
     Ok(FormationPictures { formations })
 }
 
-#[derive(Serialize)]
-struct Written<'a> {
-    name: &'a str,
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: String,
     title: String,
-    table: &'a str,
+    table: String,
     repeat: u32,
     time_limit_s: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    swarm: Option<Swarm<'a>>,
+    swarm: Option<Swarm>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mission: Option<Mission>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    own: Option<Own<'a>>,
-    channel: BTreeMap<&'a str, &'a str>,
+    own: Option<Own>,
+    channel: BTreeMap<String, String>,
+    /// Keys of the aircraft's configuration, each with its one value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    vary: BTreeMap<String, [String; 1]>,
 }
 
-#[derive(Serialize)]
-struct Swarm<'a> {
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Swarm {
     aircraft: usize,
-    formation: &'a str,
+    formation: String,
     distance_m: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    landing_distance_m: Option<f64>,
     speed_m_s: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Mission {
     file: String,
     text: String,
 }
 
-#[derive(Serialize)]
-struct Own<'a> {
-    variants: [&'a str; 1],
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    variants: [String; 1],
     height_m: f64,
     file: OwnFile,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct OwnFile {
     path: String,
     text: String,
@@ -97,7 +178,7 @@ pub(crate) fn write(plan: &PlanFile) -> Result<MissionExportFile, String> {
     let exported =
         mission_file::export(&MissionExport { format, missions: plan.missions.clone(), home: plan.home })?;
     let first = plan.missions.first().ok_or("missions: found none, expected one or more")?;
-    let (mut swarm, mut mission, mut own) = (None, None, None);
+    let (mut swarm, mut mission, mut own, mut vary) = (None, None, None, BTreeMap::new());
     let title = if plan.protocol == PlanProtocol::Muscop {
         if count != 1 {
             return Err(format!("missions: found {count}, expected 1: a swarm flies one"));
@@ -118,16 +199,24 @@ pub(crate) fn write(plan: &PlanFile) -> Result<MissionExportFile, String> {
         mission = Some(Mission { file, text });
         swarm = Some(Swarm {
             aircraft,
-            formation: &plan.formation,
+            formation: plan.formation.clone(),
             distance_m: plan.distance_m,
+            landing_distance_m: plan.landing_distance_m,
             speed_m_s: plan.speed_m_s,
         });
+        for (key, stated) in [(TAKE_OFF, &plan.take_off), (LANDING, &plan.landing)] {
+            let Some(found) = stated else { continue };
+            if !MANNERS.contains(&found.as_str()) {
+                return Err(format!("{key}: found {found:?}, expected {}", MANNERS.join(" or ")));
+            }
+            vary.insert(key.to_owned(), [found.clone()]);
+        }
         format!("{aircraft} aircraft in {layout}, {} m apart, {} m/s", plan.distance_m, plan.speed_m_s)
     } else {
         let MissionExportFile { name: path, text, .. } = exported.clone();
         let height_m = first.waypoints.first().map_or(20.0, |waypoint| waypoint.height_m);
         own = Some(Own {
-            variants: [plan.protocol.variant()],
+            variants: [plan.protocol.variant().to_owned()],
             height_m,
             file: OwnFile { path, text, speed_m_s: plan.speed_m_s },
         });
@@ -135,15 +224,16 @@ pub(crate) fn write(plan: &PlanFile) -> Result<MissionExportFile, String> {
     };
     let name = exported.name.rsplit_once('.').map_or(exported.name.as_str(), |(stem, _)| stem).to_owned();
     let written = Written {
-        name: &name,
+        name: name.clone(),
         title,
-        table: "flights",
+        table: "flights".to_owned(),
         repeat: 1,
         time_limit_s: TIME_LIMIT_S,
         swarm,
         mission,
         own,
-        channel: BTreeMap::from([("model", "unrestricted"), ("draw", "second")]),
+        channel: BTreeMap::from([("model", "unrestricted"), ("draw", "second")].map(owned)),
+        vary,
     };
     let text = toml::to_string_pretty(&written).map_err(|error| format!("the plan: {error}"))?;
     let head = "# A plan of the PC Companion. Fly it in virtual time: wingbeat bench run FILE\n";

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use wingbeat_api::{
-    FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest, FleetLinkTest,
-    FleetLinks, FleetParameterWrite, FleetParameters, FleetPicture, FleetRegionWrite, FleetRegions,
-    LinkTestRequest, ParameterComparison, ParameterReference, ParameterWrite, check_fence, check_rally,
+    FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest,
+    FleetFlightSetupWrite, FleetFlightSetups, FleetLinkTest, FleetLinks, FleetParameterWrite,
+    FleetParameters, FleetPicture, FleetRegionWrite, FleetRegions, LinkTestRequest, ParameterComparison,
+    ParameterReference, ParameterWrite, check_fence, check_rally,
 };
 
 use crate::access::Access;
@@ -17,6 +18,7 @@ use crate::bundle::Source;
 use crate::bundle_desk;
 use crate::client::Clients;
 use crate::desk::Desk;
+use crate::flight_setups;
 use crate::links::{self, LinkTest, Party};
 use crate::owner::{Admitted, Found, Request, Subscription};
 use crate::param_file;
@@ -248,13 +250,24 @@ impl Service {
         if ids.is_empty() {
             return Err(Refused::bad_request("vehicles: found none, expected at least one".to_owned()));
         }
-        let mut once = BTreeSet::new();
-        if let Some(twice) = ids.iter().find(|id| !once.insert(*id)) {
-            return Err(Refused::bad_request(format!("vehicles: found {twice:?} twice, expected each once")));
-        }
+        check_once(&ids)?;
         let asked = self.asked(&ids).await?;
         let each = write.vehicles.into_iter().map(|one| ParameterWrite { parameters: one.parameters });
         Ok(parameters::write(asked.into_iter().zip(each).collect()).await)
+    }
+
+    /// How all are to fly, compared.
+    pub(crate) async fn flight_setups(&self) -> Result<FleetFlightSetups, Refused> {
+        Ok(flight_setups::state(self.asked(&[]).await?).await)
+    }
+
+    /// Sets these aircraft up alike, or all.
+    pub(crate) async fn write_flight_setups(
+        &self,
+        write: &FleetFlightSetupWrite,
+    ) -> Result<FleetFlightSetups, Refused> {
+        check_once(&write.vehicles)?;
+        Ok(flight_setups::write(self.asked(&write.vehicles).await?, write).await)
     }
 
     /// Fence and rally points of all, compared.
@@ -270,10 +283,7 @@ impl Service {
     /// Sends these aircraft, or all, the same.
     pub(crate) async fn write_regions(&self, write: &FleetRegionWrite) -> Result<FleetRegions, Refused> {
         let FleetRegionWrite { vehicles, region } = write;
-        let mut once = BTreeSet::new();
-        if let Some(twice) = vehicles.iter().find(|id| !once.insert(*id)) {
-            return Err(Refused::bad_request(format!("vehicles: found {twice:?} twice, expected each once")));
-        }
+        check_once(vehicles)?;
         if region.fence.is_none() && region.rally.is_none() {
             let problem = "region: found neither fence nor rally, expected at least one".to_owned();
             return Err(Refused::bad_request(problem));
@@ -337,5 +347,16 @@ impl Service {
         let (reply, answer) = oneshot::channel();
         self.owner.send(request(reply)).await.map_err(|_| ending())?;
         answer.await.map_err(|_| ending())
+    }
+}
+
+/// Whether each id is named once.
+fn check_once(ids: &[String]) -> Result<(), Refused> {
+    let mut once = BTreeSet::new();
+    match ids.iter().find(|id| !once.insert(*id)) {
+        Some(twice) => {
+            Err(Refused::bad_request(format!("vehicles: found {twice:?} twice, expected each once")))
+        }
+        None => Ok(()),
     }
 }

@@ -25,9 +25,9 @@ use wingbeat_agent::{
     guardian::{Activity, Answer, Stance},
 };
 use wingbeat_api::{
-    self as api, AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, KeysValidity,
-    LeaseGrant, LinkFault, LinkFaultKind, LinkTestReport, LinkTestRequest, LogLine, MissionSummary,
-    MissionUpload, ParameterProgress, RegionState,
+    self as api, AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, FlightSetup,
+    FlightSetupState, KeysValidity, LeaseGrant, LinkFault, LinkFaultKind, LinkTestReport, LinkTestRequest,
+    LogLine, MissionSummary, MissionUpload, ParameterProgress, RegionState,
 };
 use wingbeat_autopilot::{gateway::Circumstances, gnss_time::GnssTime, telemetry::LINK_TIMEOUT};
 use wingbeat_geo::Instant;
@@ -41,6 +41,7 @@ use crate::{
     autopilot_logs::{self, Fetcher},
     chrony::{Chrony, Sample},
     flight::KeptFlight,
+    flight_setup::{self, FlightSetups},
     gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::{KeysRefusal, OrderRefusal, Request},
@@ -98,8 +99,6 @@ const STOP_ID: &str = "daemon stops";
 pub(crate) struct Publisher {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// The coordination protocol's name.
-    pub(crate) protocol: String,
     pub(crate) status: watch::Sender<Arc<AircraftStatus>>,
     pub(crate) mission: watch::Sender<Option<Arc<MissionUpload>>>,
     pub(crate) log: broadcast::Sender<LogLine>,
@@ -212,6 +211,7 @@ pub(crate) struct Driver<R> {
     regions_turn: bool,
     /// How the route lies in the fence, where the agent does not know it yet.
     verdict: Option<Option<Verdict>>,
+    setups: FlightSetups,
     /// Whether the agent was informed that a console holds it.
     leased: bool,
     links: Links,
@@ -268,8 +268,15 @@ fn refused_order(reason: Refused) -> OrderRefusal {
 }
 
 /// The state of an agent before anything happened.
-pub(crate) fn first_status(agent: &Agent, clock: &Clock, name: &str, is_secured: bool) -> AircraftStatus {
-    let daemon = DaemonStatus { is_secured, ..DaemonStatus::new() };
+pub(crate) fn first_status(
+    agent: &Agent,
+    clock: &Clock,
+    name: &str,
+    is_secured: bool,
+    setups: &FlightSetups,
+) -> AircraftStatus {
+    let flight_setup = Some(setups.now(agent.coordination()));
+    let daemon = DaemonStatus { is_secured, flight_setup, ..DaemonStatus::new() };
     status::aircraft(&agent.status(clock.now()), name, None, &daemon)
 }
 
@@ -307,7 +314,9 @@ impl<R: Radio> Driver<R> {
     ) -> Self {
         let now = KernelInstant::now();
         let links = Links::new(agent.id(), None, air.keys.signer.signature_len());
+        let setups = FlightSetups::new(agent.coordination().clone(), Default::default());
         Self {
+            setups,
             agent,
             out: Box::default(),
             clock,
@@ -361,6 +370,9 @@ impl<R: Radio> Driver<R> {
         }
         if let Some(problem) = self.flight.problem().map(str::to_owned) {
             self.log(Severity::Warning, problem);
+        }
+        if let Some(problem) = self.setups.problem().map(str::to_owned) {
+            self.log(Severity::Error, problem);
         }
         if let Some(problem) = self.air.reserve.problem().map(str::to_owned) {
             self.log(Severity::Error, problem);
@@ -463,6 +475,7 @@ impl<R: Radio> Driver<R> {
                 Woken::Request(Some(Request::Parameters(ask))) => self.parameters(ask),
                 Woken::Request(Some(Request::AutopilotLogs(ask))) => self.autopilot_logs(ask),
                 Woken::Request(Some(Request::Region(ask))) => self.regions(ask),
+                Woken::Request(Some(Request::FlightSetup(ask))) => self.flight_setup(ask),
                 Woken::Request(Some(Request::Keys { pending, reply })) => {
                     // A console that disconnected asks again.
                     let _ = reply.send(self.take_keys(*pending));
@@ -535,6 +548,11 @@ impl<R: Radio> Driver<R> {
     /// Keeps over a restart what is owed to the pilot.
     pub(crate) fn owing(self, owing: Owing) -> Self {
         Self { owing, ..self }
+    }
+
+    /// Sets the flight up as operators do.
+    pub(crate) fn setting_up(self, setups: FlightSetups) -> Self {
+        Self { setups, ..self }
     }
 
     /// Fetches the flight controller's own logs.
@@ -837,6 +855,40 @@ impl<R: Radio> Driver<R> {
                 drop(reply.send(begun));
             }
         }
+    }
+
+    /// What the API asks of the flight's set-up. A console that disconnected does not read the answer.
+    fn flight_setup(&mut self, ask: flight_setup::Ask) {
+        match ask {
+            flight_setup::Ask::State(reply) => drop(reply.send(self.setups.state(self.agent.coordination()))),
+            flight_setup::Ask::Write { setup, lease, from, reply } => {
+                let checked = self.check_lease(lease.as_deref(), from, &"the flight's set-up");
+                let done = checked.and_then(|()| self.set_flight_up(setup.map(|setup| *setup)));
+                if let Err(error) = &done {
+                    self.log(Severity::Warning, format!("flight set-up refused: {}", error.message));
+                }
+                drop(reply.send(done));
+            }
+        }
+    }
+
+    fn set_flight_up(&mut self, setup: Option<FlightSetup>) -> Result<FlightSetupState, ApiError> {
+        let conflict = |message: String| ApiError { code: "conflict".into(), message };
+        let flight = self
+            .setups
+            .coordination(setup.as_ref())
+            .map_err(|message| ApiError { code: "bad_request".into(), message })?;
+        match self.feed(Input::Coordination(&flight)) {
+            Some(Reply::Accepted | Reply::AlreadyKnown) => {}
+            Some(Reply::Refused(why)) => return Err(conflict(why.to_string())),
+            None => return Err(conflict("the agent did not answer".into())),
+        }
+        let source = if setup.is_some() { "an operator" } else { "the configuration" };
+        self.setups.note(setup);
+        let state = self.setups.state(self.agent.coordination());
+        self.log(Severity::Info, format!("the flight is set up by {source}: {}", state.setup));
+        self.publish();
+        Ok(state)
     }
 
     /// Lets them ask the agent.
@@ -1267,6 +1319,7 @@ impl<R: Radio> Driver<R> {
         self.log_recording_problem();
         self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms, self.latest_s()));
         self.daemon.is_clock_fed = self.chrony.as_ref().is_some_and(Chrony::is_fed);
+        self.daemon.flight_setup = Some(self.setups.now(self.agent.coordination()));
         self.daemon.overflows = self.air.radio.overflows();
         self.daemon.screened = self.air.radio.refused();
         self.daemon.gateway = self.gateway.as_ref().map(|g| (g.clients(), g.refused()));
@@ -1337,7 +1390,8 @@ impl<R: Radio> Driver<R> {
         let now: Instant = self.clock.now();
         // From the agent itself: the published state may be older than what is told.
         let state = self.agent.view().state.to_string();
-        let (aircraft, id, protocol) = (&self.publisher.name, &self.publisher.id, &self.publisher.protocol);
+        let (aircraft, id) = (&self.publisher.name, &self.publisher.id);
+        let protocol = &self.publisher.status.borrow().protocol.clone();
         match severity {
             Severity::Info => tracing::info!(aircraft, id, protocol, state, "{text}"),
             Severity::Warning => tracing::warn!(aircraft, id, protocol, state, "{text}"),

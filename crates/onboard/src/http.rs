@@ -34,9 +34,10 @@ use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use wingbeat_api::metrics::Metrics;
 use wingbeat_api::{
-    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, Identity, Keys, LeaseGrant,
-    LeaseRequest, LinkTestReport, LinkTestRequest, LinkTestRows, Links, LogLine, MissionSummary,
-    MissionUpload, ParameterProgress, ParameterTable, ParameterWrite, Region, RegionState, paths,
+    AircraftStatus, ApiError, CommandOutcome, CommandReply, CommandRequest, FlightSetup, FlightSetupState,
+    Identity, Keys, LeaseGrant, LeaseRequest, LinkTestReport, LinkTestRequest, LinkTestRows, Links, LogLine,
+    MissionSummary, MissionUpload, ParameterProgress, ParameterTable, ParameterWrite, Region, RegionState,
+    paths,
 };
 use wingbeat_keys::{BUNDLE_LEN_MAX, NotTaken, NotTakenKind, Pending, Store};
 use wingbeat_protocol::Fence;
@@ -45,6 +46,7 @@ use wingbeat_wire::{DATAGRAM_LEN_MAX, Role, VehicleId};
 
 use crate::{
     autopilot_logs,
+    flight_setup::{self, Keeper},
     lease::TTL_MS,
     links,
     logs::{self, Logs},
@@ -99,6 +101,8 @@ pub(crate) enum Request {
     AutopilotLogs(autopilot_logs::Ask),
     /// Its fence and rally points.
     Region(regions::Ask),
+    /// How it is to fly.
+    FlightSetup(flight_setup::Ask),
 }
 
 /// Why an order is not taken.
@@ -148,7 +152,8 @@ impl Request {
             | Self::Links(_)
             | Self::Parameters(_)
             | Self::AutopilotLogs(_)
-            | Self::Region(_) => false,
+            | Self::Region(_)
+            | Self::FlightSetup(_) => false,
         }
     }
 }
@@ -166,6 +171,8 @@ pub(crate) struct Front {
     pub(crate) requests: requests::Sender,
     /// Where keys are kept, one bundle at a time.
     pub(crate) store: Option<Arc<Mutex<Store>>>,
+    /// Where the flight's set-up is kept, one request at a time.
+    pub(crate) setups: Arc<Mutex<Keeper>>,
     /// The flight logs.
     pub(crate) logs: Logs,
     /// Where requests count that are not for their sender's role.
@@ -267,7 +274,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 #[utoipa::path(get, path = "/api/v1/identity", operation_id = "identity", tag = "aircraft",
     responses((status = 200, description = "Who this is and what runs on it", body = Identity)))]
 async fn identity(State(front): State<Front>) -> Json<Identity> {
-    Json(front.identity.as_ref().clone())
+    // Another protocol can be set over HTTP.
+    let protocol = front.status.borrow().protocol.clone();
+    Json(Identity { protocol, ..front.identity.as_ref().clone() })
 }
 
 /// The state now.
@@ -701,6 +710,78 @@ async fn post_region(
     begun(front.ask(caller, ask).await?)
 }
 
+/// How the aircraft is to fly, and what of that can be set.
+#[utoipa::path(get, path = "/api/v1/flight-setup", operation_id = "flight_setup", tag = "flight set-up",
+    responses(
+        (status = 200, description = "What holds now, where it is from, and the choices", body = FlightSetupState),
+        (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
+async fn get_flight_setup(
+    State(front): State<Front>,
+    caller: Caller,
+) -> Result<Json<FlightSetupState>, Refusal> {
+    let ask = |reply| Request::FlightSetup(flight_setup::Ask::State(reply));
+    front.ask(caller, ask).await.map(Json)
+}
+
+/// Sets the flight up, on the ground before it begins: over the aircraft's configuration, until it is set or cleared again. A restart
+/// of the daemon keeps it. The mission is kept where the protocol flies it.
+#[utoipa::path(put, path = "/api/v1/flight-setup", operation_id = "set_flight_setup", tag = "flight set-up",
+    request_body = FlightSetup,
+    responses(
+        (status = 200, description = "It holds now", body = FlightSetupState),
+        (status = 400, description = "A key that the protocol does not have, or a value that cannot be flown", body = ApiError),
+        (status = 409, description = "Motors are armed, a flight has begun, a pilot has the aircraft, or the aircraft has keys and the header `wingbeat-lease` is not the token of its lease", body = ApiError),
+        (status = 413, description = "Too long", body = ApiError),
+        (status = 415, description = "Not JSON", body = ApiError),
+        (status = 503, description = "The daemon is busy or stopping; or it holds, and cannot be kept over a restart", body = ApiError)))]
+async fn put_flight_setup(
+    State(front): State<Front>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(setup): Body<FlightSetup>,
+) -> Result<Json<FlightSetupState>, Refusal> {
+    set_flight_up(front, caller, &headers, Some(setup)).await
+}
+
+/// Sets the flight up as it is configured, on the ground before it begins.
+#[utoipa::path(delete, path = "/api/v1/flight-setup", operation_id = "clear_flight_setup", tag = "flight set-up",
+    responses(
+        (status = 200, description = "The configuration holds now", body = FlightSetupState),
+        (status = 409, description = "As for PUT", body = ApiError),
+        (status = 503, description = "As for PUT", body = ApiError)))]
+async fn delete_flight_setup(
+    State(front): State<Front>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Result<Json<FlightSetupState>, Refusal> {
+    set_flight_up(front, caller, &headers, None).await
+}
+
+async fn set_flight_up(
+    front: Front,
+    caller: Caller,
+    headers: &HeaderMap,
+    setup: Option<FlightSetup>,
+) -> Result<Json<FlightSetupState>, Refusal> {
+    let (from, lease) = (caller.0, lease_token(headers));
+    // Held until it is kept: what is kept last is what was set last.
+    let keeper = front.setups.clone().lock_owned().await;
+    let asked = setup.clone().map(Box::new);
+    let ask = |reply| Request::FlightSetup(flight_setup::Ask::Write { setup: asked, lease, from, reply });
+    let state = front.ask(caller, ask).await?.map_err(|error| {
+        let is_bad = error.code == "bad_request";
+        Refusal(if is_bad { StatusCode::BAD_REQUEST } else { StatusCode::CONFLICT }, error)
+    })?;
+    // Writing is slow, and no task of the daemon waits for it.
+    let kept = spawn_blocking(move || keeper.keep(setup.as_ref())).await;
+    let kept = kept.map_err(|_| unavailable("unavailable", "the aircraft's daemon is stopping"))?;
+    kept.map_err(|why| {
+        let message = format!("{why}, expected to keep the flight's set-up there: it holds until a restart");
+        unavailable("unavailable", &message)
+    })?;
+    Ok(Json(state))
+}
+
 fn found<T>(answer: Option<T>) -> Result<Json<T>, Refusal> {
     let none = || Refusal::new(StatusCode::NOT_FOUND, "not_found", "no link test since this daemon started");
     answer.map(Json).ok_or_else(none)
@@ -758,6 +839,7 @@ fn open_router() -> OpenApiRouter<Front> {
         .routes(routes!(get_parameters, put_parameters))
         .routes(routes!(get_parameters_work, post_parameters_work))
         .routes(routes!(get_region, put_region, post_region))
+        .routes(routes!(get_flight_setup, put_flight_setup, delete_flight_setup))
         .routes(routes!(logs::get_logs))
         .routes(routes!(logs::get_log_file))
         .routes(routes!(logs::get_log_hash))

@@ -35,6 +35,7 @@ pub mod config;
 pub mod doctor;
 mod driver;
 mod flight;
+mod flight_setup;
 pub mod formation;
 pub mod gateway;
 mod guard;
@@ -89,6 +90,7 @@ use wingbeat_keys::counter::Reserve;
 use crate::{
     driver::{Driver, Publisher},
     flight::KeptFlight,
+    flight_setup::{FlightSetups, Keeper},
     gateway::Gateway,
     http::Front,
     latch::Latch,
@@ -118,6 +120,8 @@ pub struct Config {
     pub hosts: Hosts,
     /// Configuration of the agent, with this aircraft's id.
     pub agent: wingbeat_agent::Config,
+    /// The sections of all protocols: what an operator sets over HTTP begins with the section of its protocol.
+    pub protocols: Box<config::ProtocolKeys>,
     /// The guardian's socket. A bench, whose aircraft end with it, has none and states that in
     /// [`wingbeat_agent::Config::companion_loss`].
     pub guard: Option<PathBuf>,
@@ -205,6 +209,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         http,
         hosts,
         mut agent,
+        protocols,
         gateway,
         guard,
         keys,
@@ -220,6 +225,10 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
     let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();
+    let setups = FlightSetups::new(agent.coordination.clone(), protocols).open(state.as_deref());
+    if let Ok(flight) = setups.current() {
+        agent.coordination = flight;
+    }
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
     guard.as_deref().map_or(Ok(()), check_guard)?;
@@ -263,7 +272,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let reserve = Reserve::open(state.as_deref(), unix_us());
     let agent = Box::new((*agent).counting_from(reserve.base_us()));
     let is_secured = keys.roster.is_secured();
-    let first = driver::first_status(&agent, &clock, &name, is_secured);
+    let first = driver::first_status(&agent, &clock, &name, is_secured, &setups);
     let identity = Identity {
         id: id.clone(),
         name: name.clone(),
@@ -271,7 +280,6 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         api_version: API_VERSION,
         protocol: first.protocol.clone(),
     };
-    let first_protocol = first.protocol.clone();
     let (status_sender, status) = watch::channel(Arc::new(first));
     let (mission_sender, mission) = watch::channel(None);
     let (log, _) = broadcast::channel(LOG_MAX);
@@ -281,7 +289,6 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     let publisher = Publisher {
         id,
         name: name.clone(),
-        protocol: first_protocol,
         status: status_sender,
         mission: mission_sender,
         log: log.clone(),
@@ -309,6 +316,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .admitting(known.clone())
     .keeping(latch, KeptFlight::open(state.as_deref()))
     .owing(owing)
+    .setting_up(setups)
     .fetching(fetcher)
     .recording(recording)
     .serving(gateway)
@@ -327,6 +335,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
             let store = enrolled.store.of_authority(enrolled.terms.authority);
             Arc::new(tokio::sync::Mutex::new(store))
         }),
+        setups: Arc::new(tokio::sync::Mutex::new(Keeper::new(state.as_deref()))),
         logs,
         refusals: refusals.clone(),
         known: known.clone(),

@@ -43,6 +43,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) gateway: Option<GatewayView>,
     /// The flight log.
     pub(crate) log: api::FlightLog,
+    /// What the flight is set up with.
+    pub(crate) flight_setup: Option<api::FlightSetupNow>,
 }
 
 /// Which console holds the lease, who it proved to be, and for how long still.
@@ -95,6 +97,7 @@ pub(crate) fn aircraft(
         navigation: status.navigation.as_ref().map(|n| navigation(n, status.target)),
         measurements: measurements(status, daemon.is_clock_fed),
         mission,
+        flight_setup: daemon.flight_setup.clone(),
         // No leader and no followers: it flies its own mission.
         swarm: (status.swarm.leader || status.swarm.leader_id.is_some()).then(|| api::Swarm {
             leader: status.swarm.leader,

@@ -82,8 +82,9 @@ mod tests {
         let me = wingbeat_wire::VehicleId(1);
         let config = wingbeat_agent::Config::new(wingbeat_protocol::muscop::Config::new(me, me, 1));
         let clock = crate::Clock::real_time();
+        let setups = crate::FlightSetups::new(config.coordination.clone(), Default::default());
         let agent = wingbeat_agent::Agent::new(config, 1, clock.now()).unwrap();
-        driver::first_status(&agent, &clock, "one", true)
+        driver::first_status(&agent, &clock, "one", true, &setups)
     }
 
     #[tokio::test(start_paused = true)]

@@ -84,6 +84,8 @@ pub enum Event<'a> {
     Flight(Box<FlightRecord>),
     /// Fence and rally points: an input.
     Region(RegionOrder),
+    /// The operator set the flight up otherwise: protocol and numbers in JSON, which a later program reads too. An input.
+    Coordination(String),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -208,6 +210,10 @@ impl<'a> Event<'a> {
             Input::Mission(points) => Self::Mission(points.to_vec()),
             Input::Guard(answer) => Self::Guard(answer),
             Input::Region(order) => Self::Region(order),
+            // Numbers and names: nothing of it can fail.
+            Input::Coordination(flight) => {
+                Self::Coordination(serde_json::to_string(flight).unwrap_or_default())
+            }
             Input::Parameters(ParameterOrder::ReadAll) => Self::Parameters(None),
             Input::Parameters(ParameterOrder::Set { ref name, value }) => {
                 Self::Parameters(Some((name.as_str(), value)))
@@ -252,6 +258,10 @@ impl<'a> Event<'a> {
             Self::Before(before) => Input::Before(*before),
             Self::Flight(record) => Input::Flight(record),
             Self::Region(order) => Input::Region(*order),
+            Self::Coordination(text) => {
+                let flight = crate::start::coordination(text).ok_or(Refused::Malformed)?;
+                return Ok(Some(act(Input::Coordination(&flight))));
+            }
             Self::Parameters(None) => Input::Parameters(ParameterOrder::ReadAll),
             Self::Parameters(Some((name, value))) => {
                 let name = ParameterName::new(name).ok_or(Refused::Malformed)?;
@@ -303,7 +313,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 30] = [
+    pub const NAMES: [&'static str; 31] = [
         "began",
         "lost",
         "wake",
@@ -334,6 +344,7 @@ impl<'a> Event<'a> {
         "owed",
         "flight",
         "region",
+        "coordination",
     ];
 
     /// Its name, for filters.
@@ -357,6 +368,7 @@ impl<'a> Event<'a> {
             Self::Parameters(_) => "parameters",
             Self::Owed(..) => "owed",
             Self::Region(_) => "region",
+            Self::Coordination(_) => "coordination",
             Self::GroundStation(_) => "ground-station",
             Self::Probe(_) => "probe",
             Self::Lease(_) => "lease",

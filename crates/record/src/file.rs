@@ -233,6 +233,7 @@ impl LogFile {
                 self.plot_event(at_us, "parameters", &format!("{name} {value}"))
             }
             Event::Region(order) => self.plot_event(at_us, "region", &format!("{order:?}")),
+            Event::Coordination(flight) => self.plot_event(at_us, "coordination", flight),
             Event::TakenBefore(by) => self.plot_event(at_us, "taken-before", by),
             Event::Owed(name, pilots, ..) => self.plot_event(at_us, "owed", &format!("{name} {pilots}")),
             Event::AutopilotLink(is_open) => {

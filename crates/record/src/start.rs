@@ -57,6 +57,15 @@ impl Start {
     }
 }
 
+/// Reads what a flight was set up with, by this program or an earlier one; nothing where it is none.
+#[cfg(feature = "replay")]
+pub(crate) fn coordination(text: &str) -> Option<wingbeat_agent::Coordination> {
+    let stated = serde_json::json!({ "coordination": serde_json::from_str::<Value>(text).ok()? });
+    let mut config = defaults_of(&stated)?;
+    overlay(&mut config, stated);
+    serde_json::from_value(config.get_mut("coordination")?.take()).ok()
+}
+
 /// A configuration of the same protocol with this program's defaults.
 fn defaults_of(config: &Value) -> Option<Value> {
     use wingbeat_agent::Coordination;
@@ -126,6 +135,22 @@ mod tests {
             let start = Start::new("name \"with\" quotes", agent.counting_from(1 << 60).origin());
             let text = start.to_json();
             assert_eq!(Start::from_json(&text).unwrap(), start, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_flight_is_read_as_it_was_set_up_and_one_of_an_earlier_program_has_defaults() {
+        for flight in all() {
+            let text = serde_json::to_string(&flight).unwrap();
+            assert_eq!(coordination(&text), Some(flight), "{text}");
+        }
+        let flight = Coordination::from(mission::Config::new(VehicleId(1)));
+        let mut value = serde_json::to_value(&flight).unwrap();
+        let removed = value["Mission"].as_object_mut().unwrap().remove("planned_speed_m_s");
+        assert!(removed.is_some());
+        assert_eq!(coordination(&value.to_string()), Some(flight));
+        for rubbish in ["", "{}", "7", "{\"Muscop\":7}", "{\"Unknown\":{}}"] {
+            assert_eq!(coordination(rubbish), None, "{rubbish}");
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) fn config(mut agent: wingbeat_agent::Config, autopilot: Endpoint) -> 
         http: ([127, 0, 0, 1], 0).into(),
         hosts: Hosts::default(),
         agent,
+        protocols: Default::default(),
         guard: None,
         keys: Keys::insecure(),
         enrolled: None,

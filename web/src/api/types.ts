@@ -137,6 +137,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/flight-setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the aircraft are to fly, what of that can be set, and what one has otherwise than most of its swarm. */
+        get: operations["flight_setups"];
+        /**
+         * Sets the flight up at many aircraft alike, over the configuration of each; null clears that. Each refuses it while its motors are
+         *     armed, once its flight has begun, and where a key or a value is not one that it flies.
+         */
+        put: operations["write_flight_setups"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet/links": {
         parameters: {
             query?: never;
@@ -359,6 +380,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/plan/saved": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reads a file that a plan was written as, its missions included; nothing is sent to aircraft. */
+        post: operations["saved_plan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/records": {
         parameters: {
             query?: never;
@@ -553,6 +591,7 @@ export interface components {
             failsafe: boolean;
             /** @description The link to the flight controller and what answers there. */
             flight_controller: components["schemas"]["FlightController"];
+            flight_setup?: components["schemas"]["FlightSetupNow"] | null;
             gateway?: components["schemas"]["Gateway"] | null;
             /** @description How this API is protected, and what it refused. */
             http?: components["schemas"]["HttpApi"];
@@ -1084,6 +1123,17 @@ export interface components {
             /** @description The aircraft, 16 hexadecimal digits. */
             vehicle: string;
         };
+        /** @description PUT body: a set-up for many aircraft. */
+        FleetFlightSetupWrite: {
+            setup?: components["schemas"]["FlightSetup"] | null;
+            /** @description Ids; empty for every aircraft. */
+            vehicles: string[];
+        };
+        /** @description The set-ups of the aircraft. */
+        FleetFlightSetups: {
+            /** @description Each aircraft that was asked. */
+            vehicles: components["schemas"]["VehicleFlightSetup"][];
+        };
         /** @description A test as the ground service sees it. */
         FleetLinkTest: {
             /** @description What each receiver answers, in the order of the request; absent of one that does not. */
@@ -1255,6 +1305,102 @@ export interface components {
              * @description Records that were written.
              */
             written: number;
+        };
+        /**
+         * @description A protocol, by its name in the configuration.
+         * @enum {string}
+         */
+        FlightProtocol: "muscop" | "mbcap" | "follow_me" | "mission" | "sweep";
+        /**
+         * @description A set-up of the flight: what is stated replaces the aircraft's configuration, what is absent stays as configured there. Every key is
+         *     also a key of the protocol's section of the configuration, but for `leader` (there `master` or `leader`) and `speed_m_s`
+         *     (`planned_speed_m_s`).
+         */
+        FlightSetup: {
+            /**
+             * Format: int32
+             * @description MUSCOP and FollowMe: how many aircraft fly.
+             */
+            aircraft?: number | null;
+            /**
+             * Format: double
+             * @description MUSCOP and FollowMe: distance between slots in flight, metres.
+             */
+            distance_m?: number | null;
+            /** @description MUSCOP and FollowMe: the formation's name. */
+            formation?: string | null;
+            /**
+             * Format: double
+             * @description FollowMe: height above home at which the followers gather, metres.
+             */
+            height_m?: number | null;
+            /** @description MUSCOP: `sequential` or `simultaneous`; FollowMe: `in_place` or `formation`. */
+            landing?: string | null;
+            /**
+             * Format: double
+             * @description MUSCOP and FollowMe: distance between slots when landing, metres.
+             */
+            landing_distance_m?: number | null;
+            /** @description MUSCOP: the aircraft that plans; FollowMe: the one that a pilot flies. 16 hexadecimal digits. */
+            leader?: string | null;
+            /** @description The protocol. */
+            protocol: components["schemas"]["FlightProtocol"];
+            /**
+             * Format: double
+             * @description MBCAP, Mission and Sweep: speed along the legs, metres per second.
+             */
+            speed_m_s?: number | null;
+            /** @description MUSCOP: `sequential` or `simultaneous`. */
+            take_off?: string | null;
+            /** @description MBCAP: `mbcap-e`, or `mbcap` as published. */
+            variant?: string | null;
+        };
+        /** @description A protocol that can be set. */
+        FlightSetupChoice: {
+            /** @description The keys that it has. */
+            keys: components["schemas"]["FlightSetupKey"][];
+            /** @description The protocol. */
+            protocol: components["schemas"]["FlightProtocol"];
+        };
+        /** @description A key, and what its value may be. */
+        FlightSetupKey: {
+            /** @description Its name; its unit is the last word of it. */
+            key: string;
+            /**
+             * Format: double
+             * @description The least value of a number.
+             */
+            least?: number | null;
+            /**
+             * Format: double
+             * @description The greatest value of a number.
+             */
+            most?: number | null;
+            /** @description The names that it may have; empty where it is a number or an aircraft's id. */
+            values?: string[];
+        };
+        /** @description What an aircraft is set up with. */
+        FlightSetupNow: {
+            /** @description Every key that the protocol has, with its value. */
+            setup: components["schemas"]["FlightSetup"];
+            /** @description Where it is from. */
+            source: components["schemas"]["FlightSetupSource"];
+        };
+        /**
+         * @description Where a set-up is from.
+         * @enum {string}
+         */
+        FlightSetupSource: "configuration" | "operator";
+        /** @description What an aircraft is set up with, and what it can be set up with. */
+        FlightSetupState: {
+            /** @description The protocols that can be set, each with its keys. */
+            choices: components["schemas"]["FlightSetupChoice"][];
+            /** @description Why a set-up that was kept over a restart is not used. */
+            problem?: string | null;
+            /** @description Every key that the protocol has, with its value. */
+            setup: components["schemas"]["FlightSetup"];
+            /** @description Where it is from. */
+            source: components["schemas"]["FlightSetupSource"];
         };
         /** @description A formation, to be drawn. */
         FormationPicture: {
@@ -1887,6 +2033,13 @@ export interface components {
             /** @description The formation's name; the same. */
             formation: string;
             home?: components["schemas"]["GeoPoint"] | null;
+            /** @description `sequential` or `simultaneous`; the second where none is stated. */
+            landing?: string | null;
+            /**
+             * Format: double
+             * @description Distance between slots when landing, metres; as published where none is stated.
+             */
+            landing_distance_m?: number | null;
             /** @description The swarm's mission, or one for each aircraft. */
             missions: components["schemas"]["MissionUpload"][];
             /** @description The protocol. */
@@ -1896,6 +2049,8 @@ export interface components {
              * @description Speed along the legs, metres per second; a mission that names one flies that where each has its own.
              */
             speed_m_s: number;
+            /** @description `sequential` or `simultaneous`; the first where none is stated. */
+            take_off?: string | null;
         };
         /** @description The formation as *Setup* would plan it now. */
         PlanFormation: {
@@ -2243,6 +2398,13 @@ export interface components {
             /** @description The aircraft's id. */
             uas_id: string;
         };
+        /** @description POST body: a file that [`PlanFile`] was written as. */
+        SavedPlan: {
+            /** @description Its name, for messages. */
+            name: string;
+            /** @description Its text. */
+            text: string;
+        };
         /** @description How near others are and were, as an aircraft reckons from their beacons. It watches, and commands nothing. */
         Separation: {
             /** @description Whether an encounter that alarmed is not over. */
@@ -2374,6 +2536,16 @@ export interface components {
         Users: {
             /** @description By name. */
             users: components["schemas"]["User"][];
+        };
+        /** @description The set-up of one aircraft. */
+        VehicleFlightSetup: {
+            /** @description What it has otherwise than most aircraft of the answer, a line for each key. */
+            differs?: string[];
+            /** @description The aircraft's id. */
+            id: string;
+            /** @description Why it does not answer, or what it refused. */
+            problem?: string | null;
+            state?: components["schemas"]["FlightSetupState"] | null;
         };
         /**
          * @description How far a command has come at one aircraft.
@@ -2747,6 +2919,86 @@ export interface operations {
             };
             /** @description The service is ending */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    flight_setups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every aircraft whose id is known */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetFlightSetups"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    write_flight_setups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FleetFlightSetupWrite"];
+            };
+        };
+        responses: {
+            /** @description What each answered */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetFlightSetups"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3519,6 +3771,48 @@ export interface operations {
             };
             /** @description The service is ending */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    saved_plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SavedPlan"];
+            };
+        };
+        responses: {
+            /** @description The plan */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanFile"];
+                };
+            };
+            /** @description Not such a file, or a plan that cannot be flown */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It is too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

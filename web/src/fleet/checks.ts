@@ -1,5 +1,6 @@
 /** The preflight checks of all aircraft side by side, and every one that has not passed with those that it is about. */
 import type { MissionSummary } from '../api/model';
+import { differences } from '../plan/flight.svelte';
 import { missionMatch, type Holdings, type MissionMatch } from './mission';
 import { displayName } from './sort';
 import type { Aircraft } from './state';
@@ -31,6 +32,7 @@ export interface CheckTable {
 }
 
 const CONTACT = 'contact';
+const FLIGHT_SETUP = 'flight set-up';
 
 export function checkTable(fleet: readonly Aircraft[], numbers: ReadonlyMap<string, string>, held: Holdings): CheckTable {
   const counts = new Map<string, number>();
@@ -60,7 +62,15 @@ export function checkTable(fleet: readonly Aircraft[], numbers: ReadonlyMap<stri
       return { state: found.passed ? 'passed' : found.is_required ? 'failed' : 'warning', detail: found.detail };
     }),
   }));
-  return { columns, rows: [{ check: CONTACT, cells: contact }, ...rows], firmware };
+  const setups = fleet.flatMap(({ fleet: { status } }) => status?.flight_setup?.setup ?? []);
+  const flight = fleet.map(({ fleet: { status } }): Cell => {
+    const setup = status?.flight_setup?.setup;
+    if (!setup) return { state: 'unknown', detail: 'not reported' };
+    const found = differences(setup, setups);
+    return found.length > 0 ? { state: 'warning', detail: found.join('; ') } : { state: 'passed', detail: 'as most of its swarm' };
+  });
+  const alike = setups.length > 0 ? [{ check: FLIGHT_SETUP, cells: flight }] : [];
+  return { columns, rows: [{ check: CONTACT, cells: contact }, ...alike, ...rows], firmware };
 }
 
 export interface Blocker {

@@ -8,6 +8,7 @@ import { commandName, isRecovery } from '../api/commands';
 import { newCommandId, sendCommand } from '../api/send';
 import { FleetStream } from '../api/stream';
 import { colourOf } from '../map/features';
+import { FlightDraft } from '../plan/flight.svelte';
 import { Planner } from '../plan/planner.svelte';
 import { RegionDraft } from './region.svelte';
 import { announcements } from './announce';
@@ -142,6 +143,9 @@ export class FleetConsole {
   /** What is planned and not yet sent. */
   /** Fence and rally points: drawn, and held. */
   readonly region = new RegionDraft();
+  readonly setupDraft = new FlightDraft();
+  /** Whether the flight's set-up is unfolded in the plan's panel. */
+  showsSetup = $state(false);
   readonly planner = new Planner({ aircraft: () => this.fleet.aircraft, selected: () => this.selected });
   readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
 

@@ -245,6 +245,14 @@ export class Planner {
     this.shown += 1;
   }
 
+  /** Missions of a plan that was opened. */
+  take(missions: readonly MissionUpload[]): void {
+    this.#change(missions.map((mission) => ({ mission, notes: [] })));
+    [this.current, this.chosen, this.problem] = [0, undefined, ''];
+    this.end();
+    this.shown += 1;
+  }
+
   async #read(file: File): Promise<Answer<readonly Drawn[]>> {
     if (file.size > FILE_BYTES_MAX) return { ok: false, reason: `${file.name}: found ${file.size} bytes, expected at most ${FILE_BYTES_MAX}` };
     let text: string;

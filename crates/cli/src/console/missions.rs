@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use wingbeat_api::{
     FleetMissionUpload, FleetPicture, MissionExport, MissionExportFile, MissionFile, MissionFileContent,
-    MissionFormat, MissionSummary, PlanDraft, PlanFile, PlanPreview, PlanProtocol, paths,
+    MissionFormat, MissionSummary, PlanDraft, PlanFile, PlanPreview, PlanProtocol, SavedPlan, paths,
 };
 use wingbeat_ground::remote::{Fault, Method, Remote};
 
@@ -63,6 +63,13 @@ pub(crate) enum Command {
     },
     /// Write missions as a plan that `wingbeat bench run` flies.
     Plan(Plan),
+    /// What such a plan holds, as JSON.
+    SavedPlan {
+        /// The plan.
+        file: PathBuf,
+        #[command(flatten)]
+        service: Service,
+    },
 }
 
 /// A mission file.
@@ -132,7 +139,10 @@ fn protocol(text: &str) -> Result<PlanProtocol, String> {
 impl Command {
     pub(crate) fn service(&self) -> &Service {
         match self {
-            Self::List { service } | Self::Read { service, .. } | Self::Export { service, .. } => service,
+            Self::List { service }
+            | Self::Read { service, .. }
+            | Self::Export { service, .. }
+            | Self::SavedPlan { service, .. } => service,
             Self::Preview { sending } | Self::Send { sending, .. } => &sending.service,
             Self::Plan(plan) => &plan.service,
         }
@@ -175,6 +185,9 @@ pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
                 aircraft: plan.aircraft,
                 formation: plan.formation.clone(),
                 distance_m: plan.distance_m,
+                landing_distance_m: None,
+                take_off: None,
+                landing: None,
                 speed_m_s: plan.speed_m_s,
                 missions,
                 home: None,
@@ -182,19 +195,31 @@ pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
             let written = remote.ask(Method::POST, paths::PLAN_FILE, Some(&request)).await?.json()?;
             write(&plan.out, &written, plan.service.json)?;
         }
+        Command::SavedPlan { file, .. } => {
+            let (name, text) = text_of(file)?;
+            let plan: PlanFile = remote
+                .ask(Method::POST, paths::SAVED_PLANS, Some(&SavedPlan { name, text }))
+                .await?
+                .json()?;
+            show::answer(true, &plan, |_| String::new())?;
+        }
     }
     Ok(Code::Done)
 }
 
-async fn read(remote: &Remote, file: &File) -> Result<MissionFileContent> {
-    let path = &file.file;
+/// Name and text of a file.
+fn text_of(path: &Path) -> Result<(String, String)> {
     let here = || format!("mission file {}", path.display());
     let length = std::fs::metadata(path).with_context(here)?.len();
     if length > FILE_LEN_MAX {
         bail!("{}: found {length} bytes, expected at most {FILE_LEN_MAX}; nothing is sent", here());
     }
     let text = std::fs::read_to_string(path).with_context(here)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text))
+}
+
+async fn read(remote: &Remote, file: &File) -> Result<MissionFileContent> {
+    let (name, text) = text_of(&file.file)?;
     let request = MissionFile { name, text, protocol: file.protocol.clone() };
     let mut content: MissionFileContent =
         remote.ask(Method::POST, paths::MISSION_FILES, Some(&request)).await?.json()?;
@@ -202,7 +227,10 @@ async fn read(remote: &Remote, file: &File) -> Result<MissionFileContent> {
         let found = content.missions.len();
         let index = usize::from(number) - 1;
         if index >= found {
-            bail!("--only: found {number}, expected 1 to {found}: {} has no more missions", path.display());
+            bail!(
+                "--only: found {number}, expected 1 to {found}: {} has no more missions",
+                file.file.display()
+            );
         }
         content.missions = vec![content.missions.swap_remove(index)];
     }

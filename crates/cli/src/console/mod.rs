@@ -2,6 +2,7 @@
 //! or not reached, and nothing was done; 3: there was no answer, and whether it was done is not known.
 
 mod bundle;
+mod flight_setups;
 mod missions;
 mod orders;
 mod parameters;
@@ -134,6 +135,9 @@ pub(crate) enum Command {
     /// The flight controllers' rally points: check a file, send, read back, compare, clear.
     #[command(subcommand)]
     Rally(regions::Command),
+    /// How the aircraft are to fly: protocol, formation, distances, speed, manners. Show, set, clear.
+    #[command(subcommand)]
+    FlightSetup(flight_setups::Command),
     /// Which console holds the lease of each aircraft.
     Lease {
         #[command(flatten)]
@@ -248,6 +252,7 @@ impl Command {
             Self::Bundle(arguments) => &arguments.service,
             Self::Mission(command) => command.service(),
             Self::Parameters(command) => command.service(),
+            Self::FlightSetup(command) => command.service(),
             Self::Fence(command) | Self::Rally(command) => command.service(),
         }
     }
@@ -336,6 +341,7 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
         Command::Bundle(arguments) => return bundle::run(remote, arguments).await,
         Command::Mission(command) => return missions::run(remote, command).await,
         Command::Parameters(command) => return parameters::run(remote, command).await,
+        Command::FlightSetup(command) => return flight_setups::run(remote, command).await,
         Command::Fence(command) => return regions::run(remote, regions::List::Fence, command).await,
         Command::Rally(command) => return regions::run(remote, regions::List::Rally, command).await,
         Command::Watch { events, .. } => return watch::run(remote, json, *events).await,
@@ -467,6 +473,8 @@ mod tests {
         ("put", paths::FLEET_PARAMETERS, "parameters set"),
         ("post", paths::FLEET_PARAMETERS_COMPARISON, "parameters compare"),
         ("get", paths::FLEET_PARAMETERS_FILE, "parameters export"),
+        ("get", paths::FLEET_FLIGHT_SETUP, "flight-setup show"),
+        ("put", paths::FLEET_FLIGHT_SETUP, "flight-setup set"),
         ("get", paths::FLEET_BUNDLE, "bundle"),
         ("post", paths::FLEET_BUNDLE, "bundle"),
         ("get", paths::FLEET_REGION, "fence status"),
@@ -482,6 +490,7 @@ mod tests {
         ("post", paths::MISSION_EXPORT, "mission export"),
         ("post", paths::PLAN_PREVIEW, "mission preview"),
         ("post", paths::PLAN_FILE, "mission plan"),
+        ("post", paths::SAVED_PLANS, "mission saved-plan"),
         ("get", paths::FORMATIONS, "formations"),
         ("get", paths::RECORDS, "records"),
         ("get", paths::RECORDS_TRACK, "records"),

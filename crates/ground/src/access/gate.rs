@@ -27,6 +27,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_PARAMETERS
         | paths::FLEET_BUNDLE
         | paths::FLEET_REGION
+        | paths::FLEET_FLIGHT_SETUP
         | paths::FORMATIONS
         | paths::RECORDS
         | paths::RECORDS_TRACK
@@ -41,6 +42,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         paths::MISSION_FILES
         | paths::MISSION_EXPORT
         | paths::PLAN_FILE
+        | paths::SAVED_PLANS
         | paths::PLAN_PREVIEW
         | paths::REGION_FILES
         | paths::FLEET_PARAMETERS_COMPARISON
@@ -55,6 +57,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_LINK_TEST
         | paths::FLEET_BUNDLE
         | paths::FLEET_PARAMETERS
+        | paths::FLEET_FLIGHT_SETUP
         | paths::FLEET_REGION => Some(UserRole::Operator),
         path if path == "/api" || path.starts_with("/api/") => Some(UserRole::Administrator),
         paths::MAP | paths::METRICS => Some(UserRole::Administrator),
@@ -72,6 +75,7 @@ fn is_noted(method: &Method, path: &str) -> bool {
         paths::MISSION_FILES
             | paths::MISSION_EXPORT
             | paths::PLAN_FILE
+            | paths::SAVED_PLANS
             | paths::PLAN_PREVIEW
             | paths::REGION_FILES
             | paths::FLEET_PARAMETERS_COMPARISON
@@ -223,6 +227,9 @@ mod tests {
         ("GET", paths::FLEET_REGION, Some(Observer)),
         ("POST", paths::FLEET_REGION, Some(Operator)),
         ("PUT", paths::FLEET_REGION, Some(Operator)),
+        ("GET", paths::FLEET_FLIGHT_SETUP, Some(Observer)),
+        ("PUT", paths::FLEET_FLIGHT_SETUP, Some(Operator)),
+        ("POST", paths::SAVED_PLANS, Some(Observer)),
         ("POST", paths::REGION_FILES, Some(Observer)),
         ("POST", paths::MISSION_FILES, Some(Observer)),
         ("POST", paths::MISSION_EXPORT, Some(Observer)),

@@ -15,16 +15,26 @@ pub(super) struct Fence {
 
 impl Fence {
     pub(super) fn apply(&self, coordination: &mut Coordination) {
-        let [least_m, most_m, distance_m] = match coordination {
-            Coordination::Mission(mission) => fence_of(mission),
-            Coordination::Sweep(sweep) => fence_of(&mut sweep.mission),
-            Coordination::Mbcap(c) => [&mut c.height_least_m, &mut c.height_most_m, &mut c.distance_most_m],
-            Coordination::Muscop(muscop) => fence_of_swarm(&mut muscop.swarm),
-            Coordination::FollowMe(follow_me) => fence_of_swarm(&mut follow_me.swarm),
-        };
+        let [least_m, most_m, distance_m] = limits_of(coordination);
         set(least_m, self.height_least_m);
         set(most_m, self.height_most_m);
         set(distance_m, self.distance_most_m);
+    }
+}
+
+/// Waypoints may lie where they may under another protocol.
+pub(crate) fn copy_fence(from: &Coordination, to: &mut Coordination) {
+    let from = limits_of(&mut from.clone()).map(|limit| *limit);
+    limits_of(to).into_iter().zip(from).for_each(|(limit, from)| *limit = from);
+}
+
+fn limits_of(coordination: &mut Coordination) -> [&mut f64; 3] {
+    match coordination {
+        Coordination::Mission(mission) => fence_of(mission),
+        Coordination::Sweep(sweep) => fence_of(&mut sweep.mission),
+        Coordination::Mbcap(c) => [&mut c.height_least_m, &mut c.height_most_m, &mut c.distance_most_m],
+        Coordination::Muscop(muscop) => fence_of_swarm(&mut muscop.swarm),
+        Coordination::FollowMe(follow_me) => fence_of_swarm(&mut follow_me.swarm),
     }
 }
 

@@ -50,13 +50,13 @@ use self::{
     http::Http,
     log::Log,
     preflight::Preflight,
-    protocols::Protocol,
     radio::Radio,
     remote_id::RemoteId,
     security::Security,
     separation::Separation,
-    values::{mac_address, value, vehicle},
+    values::{mac_address, value},
 };
+pub(crate) use self::{fence::copy_fence, protocols::Protocol, values::vehicle};
 pub use self::{
     follow_me::FollowMe,
     layers::{Flags, Layers},
@@ -313,6 +313,7 @@ impl File {
         // The agent judges its own numbers; here it is only asked, and flies nothing.
         wingbeat_agent::Agent::new(agent.clone(), 0, wingbeat_geo::Instant::ZERO)?;
         let guard = Some(guard.socket);
+        let protocols = Box::new(keys);
         let (keys, enrolled) = self.security.keys(me)?;
         Ok(Settings {
             daemon: Config {
@@ -321,6 +322,7 @@ impl File {
                 http,
                 hosts,
                 agent,
+                protocols,
                 gateway,
                 guard,
                 keys,

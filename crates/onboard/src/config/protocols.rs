@@ -10,7 +10,7 @@ use super::{ConfigError, FollowMe, Mbcap, Mission, Muscop, Sweep};
 /// The protocols by their names in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Protocol {
+pub(crate) enum Protocol {
     #[default]
     Muscop,
     Mbcap,
@@ -33,7 +33,7 @@ pub struct ProtocolKeys {
 
 impl ProtocolKeys {
     /// The numbers of the protocol that is asked for; the other sections do not count.
-    pub(super) fn coordination(
+    pub(crate) fn coordination(
         &self,
         protocol: Protocol,
         me: VehicleId,

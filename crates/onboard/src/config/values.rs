@@ -84,7 +84,7 @@ pub(super) fn required<T: Clone>(
 }
 
 /// An aircraft's id.
-pub(super) fn vehicle(key: &'static str, text: &str) -> Result<VehicleId, ConfigError> {
+pub(crate) fn vehicle(key: &'static str, text: &str) -> Result<VehicleId, ConfigError> {
     let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match u64::from_str_radix(text, 16) {
         Ok(id) if digits && id != 0 => Ok(VehicleId(id)),

@@ -57,6 +57,7 @@ pub fn words(event: &Event<'_>) -> String {
         Event::Before(before) => format!("{before:?}"),
         Event::Flight(record) => format!("{:08x}, {} aircraft", record.flight, record.plan.slots.len()),
         Event::Region(order) => format!("{order:?}"),
+        Event::Coordination(flight) => flight.clone(),
         Event::Parameters(None) => "read".to_owned(),
         Event::Parameters(Some((which, value))) => format!("{which} {value}"),
         Event::Owed(which, pilots, ..) => format!("{which} {pilots}"),
