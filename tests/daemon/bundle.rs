@@ -10,7 +10,7 @@ use client::ask;
 use rig::{PATIENCE, Rig, aircraft, home};
 use tokio::{net::TcpListener, time::sleep};
 use wingbeat_api::{AutopilotLogWork, AutopilotLogs, BundledClock, FleetBundle, paths};
-use wingbeat_ground::bundle::{Source, Wanted, collect};
+use wingbeat_ground::bundle::{FREE_LEAST, Source, Wanted, collect};
 use wingbeat_hub::serve;
 use wingbeat_onboard::Clock as KernelClock;
 use wingbeat_record::{clock::Clock, reader::Log};
@@ -35,6 +35,7 @@ async fn the_log_of_a_running_daemon_is_collected_with_its_clock_and_one_that_is
         hours: 1,
         resume: false,
         autopilot_logs: 0,
+        free_least: FREE_LEAST,
         read_clock: Some(read_clock),
     };
     let there = Source { address: rig.api.to_string(), ..Source::default() };

@@ -97,3 +97,29 @@ async fn a_parameter_that_is_overridden_comes_back_after_a_power_cut_of_the_comp
     rig.daemon.prints("FS_EKF_ACTION: the pilot's 2 is back").await;
     is_gone(&file).await;
 }
+
+/// The speed of AUTO is written while the route is loaded, into a parameter that the flight controller keeps.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_speed_of_a_route_comes_back_after_a_power_cut_of_the_companion() {
+    let (folder, file, mut seen) = watched(Parameter::WPNAV_SPEED).await;
+    let config = folder.path().join("wingbeatd.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let (before, after) = text.split_once("[muscop]").unwrap();
+    let (_, after) = after.split_once("[http]").unwrap();
+    let text = format!("protocol = \"mission\"\n{before}[mission]\nplanned_speed_m_s = 8.0\n[http]{after}");
+    std::fs::write(&config, text).unwrap();
+    let mut rig = Rig::of(program(), folder, true).await;
+    holds(&mut seen, "the pilot's", |value| value == 500.0).await;
+    rig.set_up(home()).await;
+    let at_that_moment = holds(&mut seen, "800", |value| value == 800.0).await;
+    assert_eq!(at_that_moment.as_deref(), Some("WPNAV_SPEED r 500 -\n"), "on the disk before the frame left");
+
+    rig.daemon.signal("KILL");
+    rig.daemon.ended().await;
+    assert!(file.exists());
+    (rig.daemon, rig.api) = daemon(&rig.folder).await;
+    rig.daemon.prints("WPNAV_SPEED: the pilot's 500 is owed since before the restart").await;
+    holds(&mut seen, "500", |value| value == 500.0).await;
+    rig.daemon.prints("the pilot's WPNAV_SPEED 500 restored").await;
+    is_gone(&file).await;
+}

@@ -1,7 +1,8 @@
 //! Daemons that die in each phase of a MUSCOP flight and are started again at once: real processes, swarms of three, one for each
 //! phase, all at the same time. The one that is started again reads from its flight controller where the aircraft is, and is
 //! in its swarm again: on the ground when it is set up, and on the route at once. In take-off and landing its guardian lands it,
-//! and where that died too it hovers until the operator lands it. Nothing comes nearer than 5 m to anything, and all land. `-- --nocapture` prints what happened.
+//! and where that died too it hovers until the operator lands it. Nothing comes nearer than 5 m to anything, all land, and each
+//! flight controller has its pilot's height of return again. `-- --nocapture` prints what happened.
 #![allow(clippy::disallowed_methods, reason = "processes fly in real time")]
 
 use crate::common::client;
@@ -18,7 +19,7 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Frame, Position};
 use wingbeat_hub::serve;
 use wingbeat_onboard::Clock;
-use wingbeat_sim::flight_controller::{Config, FlightController, Truth};
+use wingbeat_sim::flight_controller::{Config, FlightController, Parameter, Truth};
 
 const AIRCRAFT: usize = 3;
 const HEIGHT_M: f64 = 4.0;
@@ -26,6 +27,8 @@ const HEIGHT_M: f64 = 4.0;
 const APART_M: f64 = 12.0;
 /// A daemon that has just connected knows its place within this, at up to 5 m/s, metres.
 const READ_WITHIN_M: f64 = 8.0;
+/// `RTL_ALT` of a flight controller that no agent has written to, centimetres.
+const PILOTS_RETURN_CM: f64 = 1_500.0;
 /// SAFE-07.
 const NEAREST_M: f64 = 5.0;
 
@@ -142,6 +145,8 @@ const DEATHS: [Death; 10] = [
 struct Swarm {
     aircraft: Vec<Rig>,
     truths: Vec<watch::Receiver<Truth>>,
+    /// The `RTL_ALT` of each, centimetres.
+    return_heights_cm: Vec<watch::Receiver<f64>>,
     nearest_m: Arc<Mutex<f64>>,
 }
 
@@ -151,7 +156,7 @@ impl Swarm {
         // Where each is, and whether it flies.
         let places = Arc::new(Mutex::new([None::<(DVec3, bool)>; AIRCRAFT]));
         let nearest_m = Arc::new(Mutex::new(f64::INFINITY));
-        let (mut aircraft, mut truths) = (vec![], vec![]);
+        let (mut aircraft, mut truths, mut return_heights_cm) = (vec![], vec![], vec![]);
         for index in 0..AIRCRAFT {
             let number = index + 1;
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -160,10 +165,12 @@ impl Swarm {
             let at = frame.to_position(DVec3::new(APART_M * index as f64, 0.0, 0.0));
             let fc = FlightController::new(Config::new(number as u8, at), 7, clock.now());
             let (sender, truth) = watch::channel(fc.truth());
+            let (height_sender, height_cm) = watch::channel(f64::NAN);
             let (places, nearest_m, frame) = (places.clone(), nearest_m.clone(), Frame::new(home()));
             tokio::spawn(serve::flight_controller(listener, fc, clock, move |fc| {
                 let truth = fc.truth();
                 sender.send_replace(truth);
+                height_sender.send_replace(fc.parameter(Parameter::RTL_ALT).unwrap());
                 let own = (frame.to_local(truth.position), !truth.landed);
                 let mut places = places.lock().unwrap();
                 places[index] = Some(own);
@@ -185,8 +192,9 @@ impl Swarm {
             std::fs::write(folder.path().join("wingbeatd.toml"), text).unwrap();
             aircraft.push(Rig::of(program(), folder, true).await);
             truths.push(truth);
+            return_heights_cm.push(height_cm);
         }
-        Self { aircraft, truths, nearest_m }
+        Self { aircraft, truths, return_heights_cm, nearest_m }
     }
 
     /// A mission for the leader, and what *Setup* asks for.
@@ -290,6 +298,10 @@ async fn fly(death: &'static Death, radio: u16) -> Row {
     let before = swarm.until_death(death).await;
     let flew = swarm.truths[victim].borrow().armed;
     let died_at = swarm.truths[victim].borrow().local;
+    if flew {
+        let height_cm = *swarm.return_heights_cm[victim].borrow();
+        assert_ne!(height_cm, PILOTS_RETURN_CM, "{phase}: it returns in its layer");
+    }
     swarm.die(death).await;
     let again = &swarm.aircraft[victim];
 
@@ -356,6 +368,10 @@ async fn fly(death: &'static Death, radio: u16) -> Row {
         let down = timeout(PATIENCE, truth.wait_for(|t| !t.armed)).await;
         let down = *down.unwrap_or_else(|_| panic!("{phase}: {index} is never down")).unwrap();
         assert!(down.landed && down.touchdown_m_s < 1.0, "{phase}: {index}: {down:?}");
+    }
+    for (index, height_cm) in swarm.return_heights_cm.iter_mut().enumerate() {
+        let back = timeout(PATIENCE, height_cm.wait_for(|height_cm| *height_cm == PILOTS_RETURN_CM)).await;
+        assert!(back.is_ok(), "{phase}: {index}: RTL_ALT is not the pilot's again");
     }
     let nearest_m = *swarm.nearest_m.lock().unwrap();
     Row { phase, found, then, others: others.join(", "), nearest_m }

@@ -173,7 +173,8 @@ pub(crate) fn of_route(
     let around = Around { parameters, home: t.disarmed_position, allow_polygon_fence, verdict };
     let (passed, detail) = fence::judge(&around, protocol);
     let view = protocol.view();
-    let is_loaded = view.phase != Phase::Start;
+    // After the flight the pilot's speed is restored.
+    let is_loaded = !matches!(view.phase, Phase::Start | Phase::Finished | Phase::Aborted);
     let loaded = Loaded {
         is_in_auto: view.route_speed_m_s.is_some(),
         return_height_mm: view.return_height_mm.filter(|_| is_return_height_set),

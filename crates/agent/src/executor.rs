@@ -7,7 +7,7 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::mission::{ItemList, ReadBack, RouteItems, Transfer};
 use wingbeat_autopilot::mode::SetMode;
-use wingbeat_autopilot::parameter::{Value, Watched, Write};
+use wingbeat_autopilot::parameter::{Name, Value};
 use wingbeat_autopilot::takeoff::TakeOff;
 use wingbeat_autopilot::target::{FlyTo, RelativePosition};
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit};
@@ -48,9 +48,8 @@ enum Job {
     Climb(TakeOff),
     Fly(FlyTo),
     Load(Transfer),
-    RouteSpeed(Write),
     /// [`Executor::returns`] does it.
-    ReturnHeight,
+    Override,
     /// No order's: the mission is read where nothing else is done.
     Read(ReadBack),
     /// No order's: parameters that the operator asked for.
@@ -220,8 +219,7 @@ impl Executor {
                 | Job::Climb(_)
                 | Job::Fly(_)
                 | Job::Load(_)
-                | Job::RouteSpeed(_)
-                | Job::ReturnHeight
+                | Job::Override
                 | Job::Parameters(_),
             )
             | None => None,
@@ -238,8 +236,7 @@ impl Executor {
                 | Job::Climb(_)
                 | Job::Fly(_)
                 | Job::Load(_)
-                | Job::RouteSpeed(_)
-                | Job::ReturnHeight
+                | Job::Override
                 | Job::Parameters(_),
             )
             | None => Instant::NEVER,
@@ -265,8 +262,7 @@ impl Executor {
                 | Job::Climb(_)
                 | Job::Fly(_)
                 | Job::Load(_)
-                | Job::RouteSpeed(_)
-                | Job::ReturnHeight
+                | Job::Override
                 | Job::Read(_),
             )
             | None => None,
@@ -283,8 +279,7 @@ impl Executor {
                 | Job::Climb(_)
                 | Job::Fly(_)
                 | Job::Load(_)
-                | Job::RouteSpeed(_)
-                | Job::ReturnHeight
+                | Job::Override
                 | Job::Read(_),
             )
             | None => Instant::NEVER,
@@ -347,14 +342,13 @@ impl Executor {
             Some(Job::Climb(job)) => job.on_message(now, message),
             // One that is too long fails when it is polled.
             Some(Job::Load(job)) => items(route).iter().for_each(|items| job.on_message(now, message, items)),
-            Some(Job::RouteSpeed(job)) => job.on_message(now, message),
             Some(Job::Mode(_) | Job::Fly(_) | Job::Read(_)) => {}
-            Some(Job::ReturnHeight | Job::Parameters(_)) | None => self.returns.on_message(now, message),
+            Some(Job::Override | Job::Parameters(_)) | None => self.returns.on_message(now, message),
         }
     }
 
     /// When it wants polling: never without an order, because then [`Executor::poll`] does nothing. Giving back the
-    /// pilot's height has a time of its own ([`Executor::restore_due`]).
+    /// pilot's settings has a time of its own ([`Executor::restore_due`]).
     pub(crate) fn due(&self) -> Instant {
         if self.order.is_none() {
             return Instant::NEVER;
@@ -365,8 +359,7 @@ impl Executor {
             Some(Job::Climb(job)) => job.due(),
             Some(Job::Fly(job)) => job.due(),
             Some(Job::Load(job)) => job.due(),
-            Some(Job::RouteSpeed(job)) => job.due(),
-            Some(Job::ReturnHeight) => self.returns.due(),
+            Some(Job::Override) => self.returns.due(),
             Some(Job::Read(job)) => job.due(),
             Some(Job::Parameters(job)) => job.due(),
             None if self.steps.is_empty() => self.returns.due(),
@@ -374,12 +367,14 @@ impl Executor {
         }
     }
 
-    /// Goes on. Returns the order that ended now, and how.
+    /// Goes on; `reported_speed` is what the autopilot reported last as the speed of AUTO. Returns the order that ended now, and
+    /// how.
     pub(crate) fn poll(
         &mut self,
         now: Instant,
         telemetry: &Telemetry,
         protocol: &dyn Protocol,
+        reported_speed: Option<(Name, Value)>,
         transmit: &mut Transmit<'_>,
     ) -> Option<(Order, Result<(), Failure>)> {
         let order = self.order?;
@@ -389,7 +384,7 @@ impl Executor {
                     self.clear();
                     return Some((order, Ok(())));
                 };
-                match self.start(now, step, telemetry, protocol) {
+                match self.start(now, step, telemetry, protocol, reported_speed) {
                     Ok(Some(job)) => self.job = Some(job),
                     Ok(None) => continue,
                     Err(failure) => {
@@ -423,8 +418,7 @@ impl Executor {
                     Ok(items) => job.poll(now, &items, transmit),
                     Err(failure) => Progress::Failed(failure),
                 },
-                Job::RouteSpeed(job) => job.poll(now, transmit),
-                Job::ReturnHeight => self.returns.poll(now, transmit),
+                Job::Override => self.returns.poll(now, transmit),
                 // An order has dropped it.
                 Job::Read(_) | Job::Parameters(_) => Progress::Done,
             };
@@ -446,13 +440,13 @@ impl Executor {
         }
     }
 
-    /// Whether the pilot's height of RTL waits to be restored: on the ground, between flights.
-    pub(crate) fn owes_return_height(&self) -> bool {
+    /// Whether settings of the pilot wait to be restored: on the ground, between flights.
+    pub(crate) fn owes_settings(&self) -> bool {
         self.order.is_none() && self.returns.are_overridden()
     }
 
-    /// Gives it back. A log line when that has ended.
-    pub(crate) fn restore_return_height(
+    /// Gives them back. A log line when that has ended.
+    pub(crate) fn restore_settings(
         &mut self,
         now: Instant,
         transmit: &mut Transmit<'_>,
@@ -461,7 +455,7 @@ impl Executor {
         self.returns.restore();
         match self.returns.poll(now, transmit) {
             Progress::Pending => None,
-            Progress::Done => Some(Ok(text!("the pilot's settings of RTL are restored"))),
+            Progress::Done => Some(Ok(text!("the pilot's {pilots} restored"))),
             Progress::Failed(failure) => Some(Err(returns::not_restored(&pilots, &failure))),
         }
     }
@@ -471,7 +465,7 @@ impl Executor {
         self.returns.restore_due()
     }
 
-    /// What of the pilot's settings of RTL is owed.
+    /// What of the pilot's settings is owed.
     pub(crate) fn owed(&self) -> impl Iterator<Item = Owed> + '_ {
         self.returns.owed()
     }
@@ -483,7 +477,7 @@ impl Executor {
 
     /// The pilot's settings of RTL while they are overridden, as text.
     pub(crate) fn overridden_return_height(&self) -> Option<Text> {
-        self.returns.are_overridden().then(|| self.returns.pilots())
+        self.returns.is_height_overridden().then(|| self.returns.pilots())
     }
 
     /// The job of a step, or none where nothing is to be done.
@@ -493,6 +487,7 @@ impl Executor {
         step: Step,
         telemetry: &Telemetry,
         protocol: &dyn Protocol,
+        reported_speed: Option<(Name, Value)>,
     ) -> Result<Option<Job>, Failure> {
         Ok(Some(match step {
             Step::Mode(mode) => Job::Mode(self.want(now, mode)),
@@ -508,13 +503,13 @@ impl Executor {
             Step::Compare => Job::Load(Transfer::comparing(now, items(protocol.route())?.count())),
             Step::RouteSpeed => {
                 let Some(speed_m_s) = protocol.view().route_speed_m_s else { return Ok(None) };
-                let speed_cm_s = Value::Real((speed_m_s * 100.0) as f32);
-                Job::RouteSpeed(Write::new(now, Watched::TrackSpeed.names(), speed_cm_s))
+                self.returns.set_speed(now, speed_m_s, reported_speed);
+                Job::Override
             }
             Step::ReturnHeight => {
                 let Some(height_mm) = protocol.view().return_height_mm else { return Ok(None) };
-                self.returns.set(height_mm);
-                Job::ReturnHeight
+                self.returns.set_height(height_mm);
+                Job::Override
             }
         }))
     }
@@ -592,7 +587,7 @@ mod tests {
             let mut transmit = Transmit { system_id: 1, sequence: &mut sequence, framing, bytes: &mut bytes };
             let protocol = Mission::new(Config::new(VehicleId(1)));
             let now = Instant::from_millis(ms);
-            let _ = self.executor.poll(now, &self.telemetry, &protocol, &mut transmit);
+            let _ = self.executor.poll(now, &self.telemetry, &protocol, None, &mut transmit);
             let (mut modes, mut target) = (Vec::new(), false);
             Decoder::default().push(&bytes, |frame| match frame.message {
                 #[allow(deprecated, reason = "3.5.7 supports no other")]
@@ -608,7 +603,7 @@ mod tests {
     #[test]
     fn without_an_order_nothing_is_due_whatever_is_being_given_back() {
         let mut executor = Executor::default();
-        executor.returns.set(20_000);
+        executor.returns.set_height(20_000);
         assert_eq!((executor.restore_due(), executor.due()), (Instant::ZERO, Instant::NEVER));
         executor.begin(Order::Hold);
         assert_eq!(executor.due(), Instant::ZERO);
@@ -701,7 +696,7 @@ mod tests {
                 bytes: &mut bytes,
             };
             let now = Instant::from_millis(100);
-            let ended = line.executor.poll(now, &line.telemetry, &protocol, &mut transmit);
+            let ended = line.executor.poll(now, &line.telemetry, &protocol, None, &mut transmit);
             assert_eq!(ended, failure.map(|failure| (Order::FlyTo(target), Err(failure))));
             assert_eq!(bytes.is_empty(), failure.is_some());
         }

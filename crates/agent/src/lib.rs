@@ -596,7 +596,7 @@ impl Agent {
                 if !self.telemetry.armed {
                     consider(self.loan.due(), "parameter not yet set");
                 }
-                if self.restores_return_height() {
+                if self.restores_settings() {
                     consider(self.executor.restore_due(), "the pilot's settings not yet given back");
                 }
             }
@@ -1176,7 +1176,7 @@ impl Agent {
             return Reply::Refused(why);
         }
         // What is given back after the flight would undo it.
-        if sets && (self.loan.has_lent() || self.executor.owes_return_height()) {
+        if sets && (self.loan.has_lent() || self.executor.owes_settings()) {
             return Reply::Refused(Rejection::Lent);
         }
         self.request(Requested::new(now, order))
@@ -1538,11 +1538,11 @@ impl Agent {
         self.setup_signing = None;
     }
 
-    /// Whether the pilot's settings of RTL are to be given back now: on the ground, before or after a flight.
-    fn restores_return_height(&self) -> bool {
+    /// Whether the pilot's height of RTL and speed of AUTO are to be given back now: on the ground, before or after a flight.
+    fn restores_settings(&self) -> bool {
         let between_flights =
             || matches!(self.protocol.view().phase, Phase::Start | Phase::Finished | Phase::Aborted);
-        !self.telemetry.armed && self.executor.owes_return_height() && between_flights()
+        !self.telemetry.armed && self.executor.owes_settings() && between_flights()
     }
 
     /// After a flight, and on the ground, the pilot's parameters come back.
@@ -1579,6 +1579,14 @@ impl Agent {
         self.authority.is_ours() && self.telemetry.is_copter == Some(true) && self.link_was_up && is_judged
     }
 
+    /// The speed of AUTO as the autopilot reported it last.
+    fn reported_speed(&self) -> Option<(ParameterName, ParameterValue)> {
+        match self.parameters.finding(Watched::TrackSpeed) {
+            Finding::Known { name, value } => Some((name, value)),
+            Finding::Unknown | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => None,
+        }
+    }
+
     /// What is due towards the autopilot: heartbeat, requests, the order.
     fn work(&mut self, now: Instant, out: &mut Outputs) {
         let up = self.telemetry.is_up(now);
@@ -1598,8 +1606,9 @@ impl Agent {
         // An order ends and the protocol's answer may begin the next: three in a row is plenty, and a
         // fourth waits for the next input.
         for _ in 0..3 {
-            let (may_order, restores) = (self.may_order(), self.restores_return_height());
+            let (may_order, restores) = (self.may_order(), self.restores_settings());
             let operator = self.operator_place();
+            let speed = self.reported_speed();
             let unix_us = self.latest_us(now);
             let Some(mut transmit) = transmit(&self.telemetry, &mut self.outgoing, out) else {
                 return;
@@ -1630,7 +1639,7 @@ impl Agent {
                 continue;
             }
             if restores {
-                match self.executor.restore_return_height(now, &mut transmit) {
+                match self.executor.restore_settings(now, &mut transmit) {
                     None => return,
                     Some(Ok(line)) => out.log(Severity::Info, line),
                     // The others are given back all the same.
@@ -1638,7 +1647,7 @@ impl Agent {
                 }
                 continue;
             }
-            let mut ended = self.executor.poll(now, &self.telemetry, &*self.protocol, &mut transmit);
+            let mut ended = self.executor.poll(now, &self.telemetry, &*self.protocol, speed, &mut transmit);
             // Reading the mission back may have taken a minute.
             if self.executor.take_compared()
                 && let Some(Check { name, detail, .. }) = self.failed_check(now, Command::Start)

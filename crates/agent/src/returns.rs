@@ -1,10 +1,13 @@
-//! The height at which the autopilot returns, overridden for a swarm: set to the aircraft's own layer while the route is
-//! loaded, and restored to the pilot's value on the ground.
+//! The height at which the autopilot returns and the speed of AUTO, overridden for a flight: a swarm's aircraft returns in its
+//! own layer, an aircraft on a route flies at the planned speed. Set while the route is loaded, and restored to the pilot's
+//! values on the ground.
 //!
 //! RTL climbs to `RTL_ALT`, and by `RTL_CLIMB_MIN` at least, unless the cone of `RTL_CONE_SLOPE` over home lets it
 //! climb less (<https://ardupilot.org/copter/docs/rtl-mode.html>). A return in a layer wants the height alone. The
 //! autopilot keeps what is written when it is switched off: where it is not restored, the pilot finds the values
 //! in the log.
+
+use core::fmt::Write as _;
 
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::parameter::{Kind, Name, Names, Read, Value, Write};
@@ -23,29 +26,61 @@ enum Units {
     Metres,
 }
 
-/// Parameters that make it.
-pub(crate) const COUNT: usize = 3;
+/// Parameters that make the height, from index 0.
+const OF_HEIGHT: usize = 3;
+/// Index of the speed.
+const SPEED: usize = OF_HEIGHT;
+/// Parameters of both.
+pub(crate) const COUNT: usize = OF_HEIGHT + 1;
+
+/// What they are overridden for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wanted {
+    /// Returns at this height above home, millimetres.
+    Height(i32),
+    /// AUTO at this speed over the ground, metres per second.
+    Speed(f64),
+}
+
+impl Wanted {
+    /// The first of its parameters, and the one after its last.
+    fn span(wanted: Option<Self>) -> (usize, usize) {
+        match wanted {
+            Some(Self::Height(_)) => (0, OF_HEIGHT),
+            Some(Self::Speed(_)) => (SPEED, COUNT),
+            None => (0, COUNT),
+        }
+    }
+}
 
 impl Units {
     fn name(self, index: usize) -> Option<(&'static str, Kind)> {
         let names = match self {
-            Self::Centimetres => {
-                [("RTL_CONE_SLOPE", Kind::Real), ("RTL_CLIMB_MIN", Kind::Integer), ("RTL_ALT", Kind::Integer)]
-            }
-            Self::Metres => {
-                [("RTL_CONE_SLOPE", Kind::Real), ("RTL_CLIMB_MIN_M", Kind::Real), ("RTL_ALT_M", Kind::Real)]
-            }
+            Self::Centimetres => [
+                ("RTL_CONE_SLOPE", Kind::Real),
+                ("RTL_CLIMB_MIN", Kind::Integer),
+                ("RTL_ALT", Kind::Integer),
+                ("WPNAV_SPEED", Kind::Real),
+            ],
+            Self::Metres => [
+                ("RTL_CONE_SLOPE", Kind::Real),
+                ("RTL_CLIMB_MIN_M", Kind::Real),
+                ("RTL_ALT_M", Kind::Real),
+                ("WP_SPD", Kind::Real),
+            ],
         };
         names.get(index).copied()
     }
 
-    /// What is set for returns at this height: the height alone counts.
-    fn overridden(self, index: usize, height_mm: i32) -> Value {
-        match (self, index) {
-            (Self::Centimetres, 2) => Value::Integer(i64::from(height_mm) / 10),
-            (Self::Centimetres, 1) => Value::Integer(0),
-            (Self::Metres, 2) => Value::Real(height_mm as f32 / 1e3),
-            _ => Value::Real(0.0),
+    /// What is set. Of a return the height alone counts.
+    fn overridden(self, index: usize, wanted: Wanted) -> Value {
+        match (self, wanted, index) {
+            (Self::Centimetres, Wanted::Speed(m_s), _) => Value::Real((m_s * 100.0) as f32),
+            (Self::Metres, Wanted::Speed(m_s), _) => Value::Real(m_s as f32),
+            (Self::Centimetres, Wanted::Height(mm), 2) => Value::Integer(i64::from(mm) / 10),
+            (Self::Centimetres, Wanted::Height(_), 1) => Value::Integer(0),
+            (Self::Metres, Wanted::Height(mm), 2) => Value::Real(mm as f32 / 1e3),
+            (Self::Centimetres | Self::Metres, Wanted::Height(_), _) => Value::Real(0.0),
         }
     }
 }
@@ -61,15 +96,40 @@ enum Job {
 pub(crate) struct Returns {
     pilots: [Option<Value>; COUNT],
     units: Units,
-    /// The parameter that is being set to a height, or restored.
-    under_way: Option<(usize, Option<i32>)>,
+    /// The parameter that is being overridden, or restored.
+    under_way: Option<(usize, Option<Wanted>)>,
     job: Option<Job>,
 }
 
 impl Returns {
-    /// Begins to set the height, millimetres above home.
-    pub(crate) fn set(&mut self, height_mm: i32) {
-        (self.under_way, self.job) = (Some((0, Some(height_mm))), None);
+    /// Begins to set the height of returns, millimetres above home.
+    pub(crate) fn set_height(&mut self, height_mm: i32) {
+        self.begin(Wanted::Height(height_mm));
+    }
+
+    /// Begins to set the speed of AUTO, metres per second; `reported` is the pilot's, under its name, where the autopilot has
+    /// reported it. Under its other name it is read anew, in its own unit: not by a rounding less than the pilot's is restored.
+    pub(crate) fn set_speed(&mut self, now: Instant, speed_m_s: f64, reported: Option<(Name, Value)>) {
+        let wanted = Wanted::Speed(speed_m_s);
+        self.begin(wanted);
+        let Some((usual, _)) = Units::Centimetres.name(SPEED) else { return };
+        let Some((_, pilots)) = reported.filter(|(name, _)| name.as_str() == usual) else { return };
+        if self.pilots[SPEED].is_some() {
+            return;
+        }
+        self.units = Units::Centimetres;
+        let ours = self.units.overridden(SPEED, wanted);
+        if pilots == ours {
+            // Nothing is owed. It is written all the same: the report may be old.
+            self.job = Some(Job::Set(Write::new(now, Names::one(usual), ours)));
+        } else {
+            self.pilots[SPEED] = Some(pilots);
+        }
+    }
+
+    fn begin(&mut self, wanted: Wanted) {
+        let (first, _) = Wanted::span(Some(wanted));
+        (self.under_way, self.job) = (Some((first, Some(wanted))), None);
     }
 
     /// What is owed to the pilot.
@@ -103,6 +163,11 @@ impl Returns {
     /// Whether the pilot's values are elsewhere than in the autopilot.
     pub(crate) fn are_overridden(&self) -> bool {
         self.pilots.iter().any(Option::is_some)
+    }
+
+    /// Whether the pilot's height of returns is.
+    pub(crate) fn is_height_overridden(&self) -> bool {
+        self.pilots.iter().take(OF_HEIGHT).any(Option::is_some)
     }
 
     /// Begins to give them back.
@@ -145,24 +210,25 @@ impl Returns {
     /// contains it.
     pub(crate) fn poll(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Progress {
         loop {
-            let Some((index, height_mm)) = self.under_way else { return Progress::Done };
-            let Some((name, kind)) = self.units.name(index) else {
+            let Some((index, override_with)) = self.under_way else { return Progress::Done };
+            let (_, end) = Wanted::span(override_with);
+            let Some((name, kind)) = self.units.name(index).filter(|_| index < end) else {
                 self.stop();
                 return Progress::Done;
             };
             let job = match &mut self.job {
                 Some(job) => job,
                 None => {
-                    let wanted = match (height_mm, self.pilots[index]) {
+                    let value = match (override_with, self.pilots[index]) {
                         (None, None) => {
                             self.under_way = Some((index + 1, None));
                             continue;
                         }
                         (None, pilots) => pilots,
                         (Some(_), None) => None,
-                        (Some(height_mm), Some(_)) => Some(self.units.overridden(index, height_mm)),
+                        (Some(wanted), Some(_)) => Some(self.units.overridden(index, wanted)),
                     };
-                    self.job.insert(match wanted {
+                    self.job.insert(match value {
                         Some(value) => Job::Set(Write::new(now, Names::one(name), value)),
                         None => Job::Keep(Read::new(now, Names::one(name), kind)),
                     })
@@ -181,29 +247,43 @@ impl Returns {
                     self.units = Units::Metres
                 }
                 (Progress::Failed(failure), _) => {
-                    if height_mm.is_none() {
+                    if override_with.is_none() {
                         self.pilots[index] = None;
                     }
                     self.stop();
                     return Progress::Failed(failure);
                 }
-                (Progress::Done, Job::Keep(job)) => self.pilots[index] = job.value().map(|(_, value)| value),
+                (Progress::Done, Job::Keep(job)) => {
+                    let pilots = job.value().map(|(_, value)| value);
+                    let wanted = override_with.map(|wanted| self.units.overridden(index, wanted));
+                    // The pilot's speed is the planned one: nothing is written, and nothing owed.
+                    if index == SPEED && pilots == wanted {
+                        self.under_way = Some((index + 1, override_with));
+                    } else {
+                        self.pilots[index] = pilots;
+                    }
+                }
                 (Progress::Done, Job::Set(_)) => {
-                    if height_mm.is_none() {
+                    if override_with.is_none() {
                         self.pilots[index] = None;
                     }
-                    self.under_way = Some((index + 1, height_mm));
+                    self.under_way = Some((index + 1, override_with));
                 }
             }
             self.job = None;
         }
     }
 
-    /// What the pilot had set, as text.
+    /// What the pilot had set of what is overridden, as text.
     pub(crate) fn pilots(&self) -> Text {
-        let number = |i: usize| self.pilots[i].map_or(f64::NAN, Value::as_f64);
-        let name = |i: usize| self.units.name(i).map_or("", |(name, _)| name);
-        text!("{} {}, {} {}, {} {}", name(2), number(2), name(0), number(0), name(1), number(1))
+        let mut text = Text::new();
+        // The heights first: a text that is too long loses its end.
+        for index in [2, 0, 1, SPEED] {
+            let Some(((name, _), value)) = self.units.name(index).zip(self.pilots[index]) else { continue };
+            let separator = if text.is_empty() { "" } else { ", " };
+            let _ = write!(text, "{separator}{name} {value}");
+        }
+        text
     }
 }
 
@@ -283,6 +363,50 @@ mod tests {
         assert!(!Returns::default().owe(&owed("FENCE_ALT_MAX", Value::Real(15.0))));
     }
 
+    #[test]
+    fn the_speed_is_overridden_in_the_unit_of_its_name_and_only_where_it_differs() {
+        let real = MavParamType::MAV_PARAM_TYPE_REAL32;
+        for (name, pilots, ours) in [("WPNAV_SPEED", 500.0, 800.0), ("WP_SPD", 5.0, 8.0)] {
+            let mut autopilot = Autopilot(BTreeMap::from([(name.to_string(), (pilots, real))]));
+            let mut returns = Returns::default();
+            returns.set_speed(Instant::ZERO, 8.0, None);
+            assert_eq!(run(&mut returns, &mut autopilot), Progress::Done, "{name}");
+            assert_eq!((autopilot.values(), returns.is_height_overridden()), (std::vec![ours], false));
+            assert_eq!(returns.pilots(), std::format!("{name} {pilots}").as_str());
+            // A second route keeps what the pilot had before the first.
+            returns.set_speed(Instant::ZERO, 9.0, None);
+            assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
+            let owed: std::vec::Vec<Owed> = returns.owed().collect();
+            assert_eq!((owed.len(), owed[0].name.as_str(), owed[0].pilots), (1, name, Value::Real(pilots)));
+            // The next agent gives it back.
+            let mut next = Returns::default();
+            assert!(next.owe(&owed[0]));
+            next.restore();
+            assert_eq!(run(&mut next, &mut autopilot), Progress::Done);
+            assert_eq!((autopilot.values(), next.are_overridden()), (std::vec![pilots], false));
+            // The planned speed is the pilot's.
+            let mut same = Returns::default();
+            same.set_speed(Instant::ZERO, 5.0, None);
+            assert_eq!(run(&mut same, &mut autopilot), Progress::Done);
+            assert!(!same.are_overridden());
+            // What was reported is not asked for again; under the other name it is, for its own unit.
+            let reported = (Name::new(name).unwrap(), Value::Real(500.0));
+            for (speed_m_s, owes) in [(8.0, true), (5.0, false)] {
+                let mut known = Returns::default();
+                known.set_speed(Instant::ZERO, speed_m_s, Some(reported));
+                assert_eq!(run(&mut known, &mut autopilot), Progress::Done);
+                assert_eq!(known.owed().next().map(|owed| owed.pilots), owes.then_some(Value::Real(pilots)));
+                known.restore();
+                assert_eq!(run(&mut known, &mut autopilot), Progress::Done);
+                assert_eq!(autopilot.values(), std::vec![pilots]);
+            }
+        }
+        let mut without = Returns::default();
+        without.set_speed(Instant::ZERO, 8.0, None);
+        let progress = run(&mut without, &mut Autopilot(BTreeMap::new()));
+        assert!(matches!(progress, Progress::Failed(_)), "{progress:?}");
+    }
+
     fn run(returns: &mut Returns, autopilot: &mut Autopilot) -> Progress {
         let mut progress = Progress::Pending;
         for ms in (0..30_000).step_by(100) {
@@ -316,7 +440,7 @@ mod tests {
             let mut autopilot = Autopilot(has.into_iter().map(named).collect());
             let before = autopilot.values();
             let mut returns = Returns::default();
-            returns.set(25_500);
+            returns.set_height(25_500);
             assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
             assert_eq!((autopilot.values(), returns.pilots().as_str()), (overridden.to_vec(), pilots));
             returns.restore();

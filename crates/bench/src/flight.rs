@@ -18,6 +18,7 @@ use wingbeat_sim::medium::statistics::Statistics;
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
+use crate::course::Course;
 use crate::lockstep::autopilots;
 use crate::phases::Watch;
 use crate::recording::Recording;
@@ -111,19 +112,44 @@ pub fn fly_recorded(
     time_limit: Duration,
     folder: Option<&Path>,
 ) -> Result<FlightResult> {
-    fly_watched(scenario, seed, time_limit, folder, None)
+    fly_observed(scenario, seed, time_limit, folder, None, None)
 }
 
-/// The same, watched.
+/// The same, with its course.
 ///
 /// # Errors
 /// As [`fly_recorded`].
+pub fn fly_traced(
+    scenario: &Scenario,
+    seed: u64,
+    time_limit: Duration,
+    folder: Option<&Path>,
+) -> Result<(FlightResult, Course)> {
+    let mut course = Course::default();
+    let result = fly_observed(scenario, seed, time_limit, folder, None, Some(&mut course))?;
+    Ok((result, course))
+}
+
+/// The same without a log, watched.
+///
+/// # Errors
+/// As [`fly`].
 pub(crate) fn fly_watched(
+    scenario: &Scenario,
+    seed: u64,
+    time_limit: Duration,
+    watch: &Arc<Watch>,
+) -> Result<FlightResult> {
+    fly_observed(scenario, seed, time_limit, None, Some(watch), None)
+}
+
+fn fly_observed(
     scenario: &Scenario,
     seed: u64,
     time_limit: Duration,
     folder: Option<&Path>,
     watch: Option<&Arc<Watch>>,
+    course: Option<&mut Course>,
 ) -> Result<FlightResult> {
     scenario.check()?;
     let about = [("flight", scenario.label()), ("flight_seed", seed.to_string())];
@@ -157,7 +183,7 @@ pub(crate) fn fly_watched(
         world.inflict(Instant::ZERO, Fault::EstimateDrifts { vehicle, offset_m, within, until });
     }
     let mut script = Script::new(&scenario.trouble);
-    let (losses, refused) = operate(&mut world, scenario, seed, time_limit, &mut script);
+    let (losses, refused) = operate(&mut world, scenario, seed, time_limit, &mut script, course);
     if let Some(why) = world.failure() {
         bail!("{}, flight seed {seed}: {why}", scenario.label());
     }
@@ -203,6 +229,7 @@ fn operate(
     seed: u64,
     time_limit: Duration,
     script: &mut Script,
+    mut course: Option<&mut Course>,
 ) -> ([Losses; REACHES], Option<String>) {
     let end = Instant::ZERO + time_limit;
     let (mut before, mut after) = (*world.losses_by_distance(), None);
@@ -212,6 +239,9 @@ fn operate(
     while world.now() < end && world.failure().is_none() {
         script.inflict(world, world.now() + STEP);
         world.run_until(world.now() + STEP);
+        if let Some(course) = course.as_deref_mut() {
+            course.on_step(world, STEP);
+        }
         let all_in = |world: &World, phases: &[Phase]| {
             (0..world.count()).all(|i| world.is_dead(i) || phases.contains(&world.phase(i)))
         };

@@ -4,6 +4,7 @@
 
 pub mod axes;
 pub mod campaign;
+pub mod course;
 pub mod drills;
 pub mod emergency;
 pub mod fleet;

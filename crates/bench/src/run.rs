@@ -77,7 +77,7 @@ pub fn run_watched(plan: &Plan, folder: &Path, seed: u64) -> Result<(Outcome, Ve
     let (mut flights, mut phases) = (Vec::new(), Vec::new());
     for (scenario, seed) in &jobs.all {
         let (watch, began) = (Arc::new(Watch::default()), Instant::now());
-        let flight = fly_watched(scenario, *seed, plan.time_limit(), None, Some(&watch))?;
+        let flight = fly_watched(scenario, *seed, plan.time_limit(), &watch)?;
         let wall_s = began.elapsed().as_secs_f64();
         phases.push(watch.phases(scenario, *seed, &flight, wall_s)?);
         flights.push(flight);

@@ -89,6 +89,7 @@ pub(crate) fn fly(plan: &Plan, arguments: &RunArguments, out: &Path) -> Result<E
         title: plan.title.clone(),
         seed: arguments.seed,
         repeat: plan.repeat,
+        flown_by: plan.flown_by(),
         configuration: std::fs::read_to_string(&arguments.plan)
             .with_context(|| format!("plan {}", arguments.plan.display()))?,
         command: again(arguments),

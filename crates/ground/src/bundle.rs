@@ -49,6 +49,8 @@ const FILE_LEN_MAX: u64 = 8 << 30;
 /// The longest name of a file and of an experiment.
 const NAME_MAX: usize = 64;
 const BUFFER: usize = 64 * 1024;
+/// Bytes that a bundle leaves free on its disk: room for the manifest, which says what did not fit.
+pub const FREE_LEAST: u64 = 8 << 20;
 
 /// What is collected, and where to.
 #[derive(Clone, Debug)]
@@ -63,6 +65,8 @@ pub struct Wanted {
     pub resume: bool,
     /// The flight controllers' own logs, so many of each, the newest; 0 for none.
     pub autopilot_logs: u16,
+    /// Bytes that stay free on the disk: [`FREE_LEAST`].
+    pub free_least: u64,
     /// Reads the clocks of a flight log, and why it ends before its end; nothing is known of them without.
     pub read_clock: Option<ReadClock>,
 }
@@ -212,7 +216,8 @@ impl Folder {
             file.sync_all()?;
             fs::rename(&new, &path)
         };
-        write().map_err(at(&path, "to write the manifest there"))
+        // Half of one takes room that a full disk has not.
+        write().inspect_err(|_| drop(fs::remove_file(&new))).map_err(at(&path, "to write the manifest there"))
     }
 }
 
@@ -547,6 +552,7 @@ impl Worker<'_> {
         if held == file.bytes {
             return Ok(());
         }
+        self.has_room()?;
         let url = format!("{}{}?name={}", self.source.address, paths::LOG_FILE, file.name);
         let range = format!("bytes={held}-{}", file.bytes - 1);
         let sent = timeout(STALL, client.get(url).header(header::RANGE, range).send()).await;
@@ -581,6 +587,7 @@ impl Worker<'_> {
                 Ok(piece) => {
                     let room = usize::try_from(file.bytes - held).unwrap_or(usize::MAX);
                     let piece = &piece[..piece.len().min(room)];
+                    self.has_room()?;
                     to.write_all(piece).await.map_err(local)?;
                     held += piece.len() as u64;
                     (self.watch)(Step::Receives(self.source, &file.name, held, file.bytes));
@@ -594,6 +601,18 @@ impl Worker<'_> {
         to.flush().await.map_err(local)?;
         to.sync_all().await.map_err(local)?;
         result
+    }
+
+    /// Whether the disk has room for more, and for the manifest after it.
+    fn has_room(&self) -> Result<(), Failed> {
+        match free(&self.folder) {
+            Some(free) if free < self.wanted.free_least => Err(Failed::Finally(format!(
+                "{}: found {free} bytes free on its disk, expected at least {} to stay so; what is here stays",
+                self.folder.display(),
+                self.wanted.free_least
+            ))),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Compares the hash of each piece with the aircraft's: that of all of it, or how many bytes are good.
@@ -625,6 +644,20 @@ impl Worker<'_> {
             from += bytes;
         }
         Ok(Ok(all))
+    }
+}
+
+/// Bytes that this user may write on the disk of a folder, where the system says so.
+fn free(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::statvfs(folder).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use wingbeat_api::{Bundle, BundleReceiving, FleetBundle, FleetBundleRequest};
 
-use crate::bundle::{ReadClock, Source, Step, Wanted, collect_with};
+use crate::bundle::{FREE_LEAST, ReadClock, Source, Step, Wanted, collect_with};
 use crate::refused::Refused;
 
 /// Where the service's bundles go.
@@ -84,7 +84,9 @@ impl Desk {
             }
             *known = Known { running: true, ..Known::default() };
         }
-        let wanted = Wanted { out: folder, experiment, hours, resume, autopilot_logs, read_clock };
+        let free_least = FREE_LEAST;
+        let wanted =
+            Wanted { out: folder, experiment, hours, resume, autopilot_logs, free_least, read_clock };
         let shared = Arc::clone(&self.known);
         tokio::spawn(async move {
             let watched = Arc::clone(&shared);

@@ -136,6 +136,7 @@ fn wanted(out: &TempDir) -> Wanted {
         hours: 24,
         resume: false,
         autopilot_logs: 0,
+        free_least: FREE_LEAST,
         read_clock: Some(read),
     }
 }
@@ -198,6 +199,29 @@ async fn what_breaks_off_goes_on_and_an_aircraft_that_is_missing_is_named() {
     assert!(bundle.complete);
     assert_eq!(one.lock().expect("not poisoned").ranges, ["bytes=400000-400004"]);
     assert_eq!(fs::metadata(folder.join("aircraft-1/000002-01.mcap")).expect("a file").len(), 400_005);
+}
+
+/// The manifest has room to say what did not fit, and the next run has the rest.
+#[tokio::test]
+async fn a_disk_without_room_is_said_in_the_manifest_and_what_is_there_stays() {
+    let out = TempDir::new().expect("a folder");
+    let content = vec![3; 50_000];
+    let (one, source) = serve(0xa1, &[("000001-01.mcap", b"small"), ("000002-01.mcap", &content)]).await;
+    let (folder, bundle) = collected(&wanted(&out), std::slice::from_ref(&source)).await;
+    assert!(bundle.complete);
+    one.lock().expect("not poisoned").files.get_mut("000002-01.mcap").expect("a file").extend([7; 5_000]);
+    let full = Wanted { free_least: u64::MAX, resume: true, ..wanted(&out) };
+    let (_, bundle) = collected(&full, std::slice::from_ref(&source)).await;
+    let [Missing { what, why }] = bundle.aircraft[0].missing.as_slice() else { panic!("{bundle:?}") };
+    assert_eq!((bundle.complete, bundle.ended.is_some(), what.as_str()), (false, true, "000002-01.mcap"));
+    assert!(why.contains("bytes free on its disk, expected at least 18446744073709551615"), "{why}");
+    let written: Bundle =
+        serde_json::from_slice(&fs::read(folder.join(MANIFEST)).expect("a manifest")).expect("JSON");
+    assert_eq!(written, bundle);
+    assert_eq!(fs::metadata(folder.join("aircraft-1/000002-01.mcap.part")).expect("a file").len(), 50_000);
+    let (_, bundle) = collected(&Wanted { resume: true, ..wanted(&out) }, &[source]).await;
+    assert!(bundle.complete);
+    assert_eq!(one.lock().expect("not poisoned").ranges.last().expect("one"), "bytes=50000-54999");
 }
 
 #[tokio::test]

@@ -767,6 +767,10 @@ impl World {
     pub fn truth(&self, vehicle: usize) -> Truth {
         self.vehicles[vehicle].controller.truth()
     }
+    /// Where one aircraft truly is, metres east, north and up of the world's origin.
+    pub fn place(&self, vehicle: usize) -> DVec3 {
+        self.positions[vehicle]
+    }
     /// One aircraft's agent, to read its state. That of a dead companion stays as it was last.
     pub fn agent_of(&self, vehicle: usize) -> &Agent {
         &self.vehicles[vehicle].agent

@@ -14,7 +14,7 @@ use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{ROUTE_MAX, mbcap, mission};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::faults::{Direction, Fault};
-use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController};
+use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter};
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
 
@@ -82,6 +82,34 @@ fn a_mission_is_flown_and_ends_on_the_ground() {
     assert_eq!((world.status(0).state, world.status(0).reached), (StateId::Finished, Some(2)));
     let figures = world.observer().aircraft()[0];
     assert!(figures.completed && (145.0..175.0).contains(&figures.distance_m), "{figures:?}");
+}
+
+/// AUTO takes its speed from a parameter that the flight controller keeps when it is switched off.
+#[test]
+fn the_pilots_speed_is_overridden_for_the_route_and_restored_after_the_flight() {
+    let legs = [DVec2::ZERO, DVec2::new(0.0, 100.0), DVec2::new(50.0, 100.0)];
+    let me = VehicleId(1);
+    let of: [Coordination; 2] = [
+        mission::Config { planned_speed_m_s: 8.0, ..mission::Config::new(me) }.into(),
+        mbcap::Config { me, planned_speed_m_s: 8.0, ..mbcap::Config::mbcap_e() }.into(),
+    ];
+    for coordination in of {
+        let mut world = world_of(coordination, &legs, 1);
+        let speed_cm_s = |world: &mut World| world.controller(0).parameter(Parameter::WPNAV_SPEED).unwrap();
+        let pilots = speed_cm_s(&mut world);
+        assert_ne!(pilots, 800.0);
+        fly_until(&mut world, |w| w.status(0).reached >= Some(1));
+        assert_eq!(speed_cm_s(&mut world), 800.0);
+        let owed = world.agent_of(0).owed();
+        assert_eq!((owed.len(), owed[0].name.as_str()), (1, "WPNAV_SPEED"));
+        fly_until(&mut world, is_down);
+        world.run_until(world.now() + Duration::from_secs(3));
+        assert_eq!(speed_cm_s(&mut world), pilots);
+        assert!(world.agent_of(0).owed().is_empty());
+        let checks = world.status(0).checks;
+        assert!(checks.iter().any(|check| check.name == "route speed" && check.passed), "{checks:?}");
+        assert!(world.log().iter().any(|l| l.entry.text.contains("the pilot's WPNAV_SPEED")));
+    }
 }
 
 /// The report of a reached waypoint comes once. That of the item which the flight controller flies to is repeated.

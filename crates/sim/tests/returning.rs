@@ -92,7 +92,7 @@ fn a_return_without_the_companion_is_in_the_same_layer() {
     }
     let is_logged = |words: &str| world.log().iter().any(|l| l.vehicle == 1 && l.entry.text.contains(words));
     assert!(is_logged("the pilot's RTL_ALT 1550, RTL_CONE_SLOPE 2, RTL_CLIMB_MIN 100"));
-    assert!(is_logged("the pilot's settings of RTL are restored"));
+    assert!(is_logged("the pilot's RTL_ALT 1550, RTL_CONE_SLOPE 2, RTL_CLIMB_MIN 100 restored"));
 }
 
 /// The autopilot stops every climb short of its fence, so that all layers above it would be one.

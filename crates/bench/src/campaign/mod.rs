@@ -8,6 +8,8 @@
 //! | [`row`] | the figures of a flight, by name |
 //! | [`results`] | what is made of all flights: table, CSV, JSON, one page |
 //! | [`accept`] | the ranges that a plan expects of its figures |
+//! | [`drawn`] | the course of a flight that the page draws |
+//! | [`effort`] | what each process that flew used |
 //! | [`compare`] | two campaigns side by side, flight by flight |
 //! | [`parquet`] | many campaigns in one table of Parquet |
 //! | [`sqlite`] | many campaigns in one database |
@@ -15,6 +17,8 @@
 
 pub mod accept;
 pub mod compare;
+mod drawn;
+mod effort;
 pub mod parquet;
 mod plot;
 pub mod results;
@@ -30,7 +34,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::flight::{FlightResult, fly_recorded};
+use crate::flight::{FlightResult, fly_traced};
 use crate::plan::Plan;
 use crate::run::{self, Jobs, Outcome};
 use shard::Shard;
@@ -88,18 +92,26 @@ impl<'a> Campaign<'a> {
         let own: Vec<usize> = (0..self.flown.len()).filter(|i| shard.has(*i)).collect();
         let missing: Vec<usize> = own.iter().copied().filter(|i| self.read(*i).is_none()).collect();
         let flown = std::sync::atomic::AtomicUsize::new(0);
-        run::each(&missing, threads, |&i| {
+        let meter = effort::Meter::begin();
+        let flights = run::each(&missing, threads, |&i| {
             let (scenario, seed) = &self.jobs.all[i];
             let logs = record.map(|record| record.join(&self.flown[i].key));
-            let result = fly_recorded(scenario, *seed, self.plan.time_limit(), logs.as_deref())?;
+            let (result, course) = fly_traced(scenario, *seed, self.plan.time_limit(), logs.as_deref())?;
             // Before its result, with which it counts as flown.
             if let Some(logs) = &logs {
                 parquet::write_tracks(&self.folder, &self.flown[i].key, logs)?;
             }
+            if self.is_drawn(i, &result) {
+                drawn::write(&self.folder, &self.flown[i].key, &course)?;
+            }
+            let duration = result.duration;
             Stored { flown: self.flown[i].clone(), result }.write(&self.folder)?;
             done(flown.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, missing.len());
-            Ok(())
+            Ok(duration.as_secs_f64())
         })?;
+        if !flights.is_empty() {
+            meter.end(shard, threads, &flights).add(&self.folder)?;
+        }
         let all = self.flown.len();
         let missing_of_all = (0..all).filter(|i| self.read(*i).is_none()).count();
         Ok(Tally { flown: missing.len(), present: own.len() - missing.len(), missing: missing_of_all, all })
@@ -111,6 +123,13 @@ impl<'a> Campaign<'a> {
             (0..self.flown.len()).map(|i| self.read(i).map(|stored| stored.result)).collect();
         let flights = flights?;
         Some((run::outcome(self.plan, &self.jobs, &flights), flights))
+    }
+
+    /// Of each row of the table the first flight is drawn, and each that failed.
+    fn is_drawn(&self, i: usize, result: &FlightResult) -> bool {
+        let own = &self.flown[i];
+        let is_of_row = |other: &Flown| other.flight == own.flight && other.is_reference == own.is_reference;
+        self.flown.iter().position(is_of_row) == Some(i) || !run::is_good(own.counts_collisions, result)
     }
 
     /// Nothing of a file that is missing or damaged: it is flown again.

@@ -137,6 +137,7 @@ fn results_are_tables_that_others_read_and_one_page() {
         title: plan.title.clone(),
         seed: 7,
         repeat: plan.repeat,
+        flown_by: None,
         configuration: "name = \"x\"".into(),
         command: "wingbeat bench run x".into(),
     };
@@ -155,9 +156,32 @@ fn results_are_tables_that_others_read_and_one_page() {
         "{page}"
     );
     assert!(!page.contains("http:") || !page.contains("src="), "it needs no other file");
+    // The first flight of each of two rows, and of the reference of each.
+    assert_eq!(fs::read_dir(folder.path().join("courses")).unwrap().count(), 4);
+    assert_eq!(page.matches("<details").count(), 4);
+    for part in [
+        "Paths from above",
+        "Heights above the origin",
+        "Separation: the nearest two",
+        "Error in the formation",
+        "Radio: receptions",
+        "by distance",
+        "Batteries",
+        "time in state (s)",
+        "MovingToWaypoint",
+        "<h2>CPU</h2>",
+        "times real time",
+        "ArduCopter 3.5.7, simulated",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
     // A second time the same bytes.
     results::write(folder.path(), &about, &outcome.table, &outcome.figures, &flights).unwrap();
     assert_eq!(text("index.html"), page);
+    // A course decides about nothing: the page is written without it.
+    fs::remove_dir_all(folder.path().join("courses")).unwrap();
+    results::write(folder.path(), &about, &outcome.table, &outcome.figures, &flights).unwrap();
+    assert!(text("index.html").contains("<p>None was written.</p>"));
 }
 
 #[test]

@@ -67,6 +67,7 @@ pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> 
         hours: *hours,
         resume: *resume,
         autopilot_logs: *autopilot_logs,
+        free_least: bundle::FREE_LEAST,
         read_clock: READ_CLOCK,
     };
     let shown = Mutex::new(Shown::default());
