@@ -1,5 +1,4 @@
 //! Time and Remote ID of a whole daemon: what it shows, and what it gives chronyd.
-#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 use crate::common::aircraft;
 use crate::common::config;

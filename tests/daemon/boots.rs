@@ -1,8 +1,6 @@
 //! Starts in poor circumstances, with the real program: a full and a read-only disk, a corrupt configuration, no radio and
 //! no flight controller. It says what is wrong, and flies where it can.
-#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-use crate::common::client;
 use crate::common::rig;
 
 use std::process::Command;

@@ -1,5 +1,4 @@
 //! The logs of whole daemons, collected over their APIs: real processes with simulated flight controllers.
-#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 use crate::common::client;
 use crate::common::rig;

@@ -1,6 +1,5 @@
 //! Corrections of satellite navigation: a base station on TCP, the ground service, two daemons with keys on real sockets, and their
 //! simulated flight controllers, whose receivers need them.
-#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 use crate::common::aircraft;
 use crate::common::config;

@@ -1,5 +1,4 @@
 //! Without file descriptors: real processes, whose limit is lowered while they run to what they have open.
-#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 use crate::common::client;
 use crate::common::rig;

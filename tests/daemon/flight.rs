@@ -1,5 +1,4 @@
 //! Whole daemons from outside: simulated flight controllers on TCP, a hub for a radio, HTTP on loopback.
-#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 use crate::common::aircraft;
 use crate::common::client;

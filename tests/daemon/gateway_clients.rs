@@ -1,6 +1,5 @@
 //! The gateway's and the lease's bounds, through a running daemon on the ground: which clients are served, for how long,
 //! which of their frames pass, and that no client delays another.
-#![allow(clippy::disallowed_methods, reason = "daemons run in real time")]
 #![allow(deprecated, reason = "ground stations answer PING, although MAVLink would merge it with TIMESYNC")]
 
 use crate::common::aircraft;

@@ -3,7 +3,6 @@
 //!
 //! The last test flies ArduPilot's SITL: `WINGBEAT_SITL` is the path of its program, and `copter.parm` stands
 //! connected.
-#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 #![allow(deprecated, reason = "ArduCopter 3.5.7 uses messages that MAVLink has superseded since")]
 
 use crate::common::client;

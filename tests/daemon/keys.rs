@@ -1,5 +1,4 @@
 //! Keys of a fleet, from the request to the next epoch, against whole daemons.
-#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 use crate::common::aircraft;
 use crate::common::config;

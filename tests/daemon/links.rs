@@ -1,5 +1,4 @@
 //! Links between whole daemons: what they lose of each other's probes, and tests of one link, over the simulated channel.
-#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 use crate::common::aircraft;
 use crate::common::client;

@@ -1,6 +1,8 @@
 //! Whole daemons in flight: simulated flight controllers on TCP, a hub for a radio, real clients. One program: most of the time of
 //! a small test is its linking.
 
+#![allow(clippy::disallowed_methods, reason = "daemons and other processes run in real time")]
+
 mod aids;
 mod bad_swarm;
 mod boots;

@@ -2,7 +2,6 @@
 //! namespace with one interface, joined by a bridge that loses, delays, duplicates and reorders; behind the pseudo-terminal of each
 //! a simulated flight controller; and one PC Companion on the same bridge. They fly MUSCOP from upload to landing, and one
 //! daemon is killed on the way. Ignored unless asked for, because it takes two minutes of real time: `cargo xtask test --full`.
-#![allow(clippy::disallowed_methods, reason = "processes fly in real time")]
 
 #[path = "../../crates/radio/tests/namespaces/bridge.rs"]
 #[allow(dead_code, reason = "what the radio's own tests count")]

@@ -1,5 +1,4 @@
 //! Signed orders, over HTTP and by radio, against whole daemons with keys.
-#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 use crate::common::client;
 use crate::common::config;

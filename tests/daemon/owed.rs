@@ -1,5 +1,4 @@
 //! What is owed to the pilot survives the power of the companion: real processes with a simulated flight controller.
-#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 use crate::common::client;
 use crate::common::rig;

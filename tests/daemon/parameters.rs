@@ -1,5 +1,4 @@
 //! Parameters of whole daemons with simulated flight controllers: read, set, compared by a ground service.
-#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 use crate::common::aircraft;
 use crate::common::client;

@@ -2,7 +2,6 @@
 //! configuration, a pilot who takes the aircraft and gives it back. `strace` records every change of the state directory;
 //! from that follows every state in which the disk may be left: the flight logs of each are read, and a daemon is started on it.
 //! `-- --nocapture` prints how many there were, and what the logs lost.
-#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 use crate::common::client;
 #[path = "power_cuts/disk.rs"]

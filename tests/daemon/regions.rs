@@ -1,5 +1,4 @@
 //! Fence and rally points of whole daemons with simulated flight controllers: sent by a ground service, read back, compared.
-#![allow(clippy::disallowed_methods, reason = "daemons are served in real time")]
 
 use crate::common::aircraft;
 use crate::common::client;

@@ -3,7 +3,6 @@
 //! in its swarm again: on the ground when it is set up, and on the route at once. In take-off and landing its guardian lands it,
 //! and where that died too it hovers until the operator lands it. Nothing comes nearer than 5 m to anything, all land, and each
 //! flight controller has its pilot's height of return again. `-- --nocapture` prints what happened.
-#![allow(clippy::disallowed_methods, reason = "processes fly in real time")]
 
 use crate::common::client;
 use crate::common::rig;

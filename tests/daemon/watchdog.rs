@@ -3,9 +3,7 @@
 //!
 //! A task hangs in a system call that only that task makes, and that `strace` does not let begin: the program is the one that
 //! is shipped. `-- --nocapture` prints what hung, and after which time systemd would have killed the daemon.
-#![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-use crate::common::client;
 use crate::common::rig;
 use crate::common::strace;
 

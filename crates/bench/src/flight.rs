@@ -13,8 +13,8 @@ use wingbeat_sim::channel::{Losses, REACHES};
 use wingbeat_sim::encounters::Encounter;
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::following::Following;
-use wingbeat_sim::medium::FlowFigures;
 use wingbeat_sim::medium::statistics::Statistics;
+use wingbeat_sim::medium::{FlowFigures, Lateness};
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
@@ -23,6 +23,7 @@ use crate::lockstep::autopilots;
 use crate::phases::Watch;
 use crate::recording::Recording;
 use crate::scenario::{ORIGIN, Scenario};
+use crate::timetable::Timetable;
 use crate::trouble::Script;
 
 /// A flight in which something went wrong is over when all have been on the ground for so long.
@@ -54,6 +55,9 @@ pub struct FlightResult {
     /// What traffic beside that of the aircraft brought.
     #[serde(default)]
     pub flows: Vec<FlowFigures>,
+    /// How late receptions were dated, where the medium is ns-3.
+    #[serde(default)]
+    pub lateness: Option<Lateness>,
     /// What the channel lost between the swarm's start and its landing, by distance.
     pub losses: [Losses; REACHES],
     /// Virtual time that passed.
@@ -184,6 +188,7 @@ fn fly_observed(
     }
     let mut script = Script::new(&scenario.trouble);
     let (losses, refused) = operate(&mut world, scenario, seed, time_limit, &mut script, course);
+    world.end_medium();
     if let Some(why) = world.failure() {
         bail!("{}, flight seed {seed}: {why}", scenario.label());
     }
@@ -205,6 +210,7 @@ fn fly_observed(
         losses,
         medium: world.medium_statistics().cloned(),
         flows: world.flows().to_vec(),
+        lateness: world.lateness(),
         radio: Radio {
             sent: channel.sent,
             delivered: channel.delivered,
@@ -230,11 +236,12 @@ fn operate(
     time_limit: Duration,
     script: &mut Script,
     mut course: Option<&mut Course>,
-) -> ([Losses; REACHES], Option<String>) {
+) -> ([Losses; REACHES], Vec<String>) {
     let end = Instant::ZERO + time_limit;
     let (mut before, mut after) = (*world.losses_by_distance(), None);
     let mut accepted = vec![false; world.count()];
     let mut refused = vec![None; world.count()];
+    let mut timetable = Timetable::new(scenario);
     let (mut started, mut has_flown, mut rest_since) = (false, false, None);
     while world.now() < end && world.failure().is_none() {
         script.inflict(world, world.now() + STEP);
@@ -242,6 +249,7 @@ fn operate(
         if let Some(course) = course.as_deref_mut() {
             course.on_step(world, STEP);
         }
+        timetable.keep(world);
         let all_in = |world: &World, phases: &[Phase]| {
             (0..world.count()).all(|i| world.is_dead(i) || phases.contains(&world.phase(i)))
         };
@@ -295,7 +303,7 @@ fn operate(
     let mut without = accepted.iter().zip(refused).enumerate().filter(|(_, (accepted, _))| !**accepted);
     let refused =
         without.find_map(|(i, (_, why))| why.map(|why| format!("aircraft {} took no Setup: {why}", i + 1)));
-    (losses, refused)
+    (losses, refused.into_iter().chain(timetable.not_kept()).collect())
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use wingbeat_cosim::copter::{Config, Copter, LockStep};
+use wingbeat_cosim::method::{Method, Published};
 use wingbeat_cosim::ns3::{self, Ns3};
 use wingbeat_sim::autopilot::Autopilot;
+use wingbeat_sim::medium::Medium;
 use wingbeat_sim::motion::{BatteryParameters, WindParameters};
 use wingbeat_sim::rigid::Body;
 
@@ -40,6 +42,25 @@ pub(crate) fn autopilots(scenario: &Scenario, seed: u64) -> Result<Vec<Box<dyn A
 pub(crate) fn ns3(config: &ns3::Config, seed: u64, aircraft: usize) -> Result<Ns3> {
     let program = ns3::find().context("channel.model")?;
     Ns3::start(&program, config, seed, aircraft, SILENCE).context("channel.model")
+}
+
+/// The same by the method of its configuration; `waits` where aircraft fly by what they receive.
+///
+/// # Errors
+/// As [`ns3`].
+pub(crate) fn medium(
+    config: &ns3::Config,
+    seed: u64,
+    aircraft: usize,
+    waits: bool,
+) -> Result<Box<dyn Medium>> {
+    let ns3 = ns3(config, seed, aircraft)?;
+    Ok(match config.method {
+        Method::NextEvent => Box::new(ns3),
+        method @ (Method::Coupled | Method::Stepwise | Method::Asynchronous { .. }) => {
+            Box::new(Published::new(ns3, method, seed, waits))
+        }
+    })
 }
 
 /// What an aircraft's program is started with.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant as Wall;
 
 use anyhow::{Context, Result};
+use wingbeat_cosim::method::Method;
 use wingbeat_cosim::ns3::{self, Spent};
 use wingbeat_cosim::tape::{Replayed, Tape};
 use wingbeat_geo::{DVec3, Frame, Instant};
@@ -18,7 +19,7 @@ use wingbeat_sim::channel::{Counters, Losses, REACHES};
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::flight_controller::{FlightController, RcChannels, Truth};
 use wingbeat_sim::medium::statistics::Statistics;
-use wingbeat_sim::medium::{FlowFigures, Medium, Reception};
+use wingbeat_sim::medium::{FlowFigures, Lateness, Medium, Reception};
 
 use crate::flight::FlightResult;
 use crate::lockstep::{self, SILENCE};
@@ -47,12 +48,12 @@ impl Watch {
     /// As [`Scenario::radio`].
     pub(crate) fn radio(self: &Arc<Self>, scenario: &Scenario, seed: u64) -> Result<Box<dyn Medium>> {
         let inner = match &scenario.ns3 {
-            None => scenario.radio(seed)?,
-            Some(config) => {
+            Some(config) if config.method == Method::NextEvent => {
                 let mut ns3 = lockstep::ns3(config, seed, scenario.aircraft())?;
                 *self.tape.lock().unwrap_or_else(PoisonError::into_inner) = Some(ns3.keep()?);
                 Box::new(ns3)
             }
+            Some(_) | None => scenario.radio(seed)?,
         };
         Ok(Box::new(TimedMedium { inner, watch: Arc::clone(self) }))
     }
@@ -81,6 +82,7 @@ impl Watch {
         let seconds = |ns: &AtomicU64| ns.load(Ordering::Relaxed) as f64 * 1e-9;
         Ok(Phases {
             label: scenario.label(),
+            method: scenario.ns3.as_ref().map(|config| config.method),
             aircraft: scenario.aircraft(),
             seed,
             virtual_s: flight.duration.as_secs_f64(),
@@ -96,6 +98,7 @@ impl Watch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phases {
     label: String,
+    method: Option<Method>,
     aircraft: usize,
     seed: u64,
     virtual_s: f64,
@@ -125,10 +128,12 @@ impl Coupling {
 impl Phases {
     /// Lines for people, and for `cargo xtask bench cosim`.
     pub fn text(&self) -> String {
-        let Self { label, aircraft, seed, virtual_s, wall_s, autopilots_s, medium_s, coupling } = self;
+        let Self { label, method, aircraft, seed, virtual_s, wall_s, autopilots_s, medium_s, coupling } =
+            self;
+        let method = method.map_or_else(String::new, |method| format!(", {}", method.name()));
         let us = |seconds: f64| seconds / (virtual_s / STEP_S) * 1e6;
         let mut text = format!(
-            "{label}, {aircraft} aircraft, flight seed {seed}: {virtual_s:.0} s in {wall_s:.2} s, {:.1} times real time; each 10 ms: \
+            "{label}{method}, {aircraft} aircraft, flight seed {seed}: {virtual_s:.0} s in {wall_s:.2} s, {:.1} times real time; each 10 ms: \
              {:.0} us autopilots and physics, {:.0} us agents and world, {:.0} us medium\n",
             virtual_s / wall_s,
             us(*autopilots_s),
@@ -152,6 +157,32 @@ impl Phases {
         }
         text
     }
+}
+
+/// What each method of coupling ns-3 took, beside what was published; `None` unless the flight was flown stepwise and coupled.
+pub fn run_times(all: &[Phases]) -> Option<String> {
+    let of = |name: &str| all.iter().find(|one| one.method.is_some_and(|method| method.name() == name));
+    let (stepwise, coupled) = (of("stepwise")?, of("coupled")?);
+    let (flight_s, network_s) = (stepwise.wall_s - stepwise.medium_s, stepwise.medium_s);
+    let wall =
+        |name: &str| of(name).map_or_else(|| "-".to_owned(), |phases| format!("{:.2} s", phases.wall_s));
+    Some(format!(
+        "run time              here       published (Park et al. 2020, another flight on other computers)\n\
+         stepwise         {:>9}       156.7 s\n\
+         - flight alone   {flight_s:>7.2} s       127.4 s\n\
+         - network alone  {network_s:>7.2} s       29.28 s\n\
+         coupled          {:>9}       129.2 s\n\
+         - saved          {:>7.1} %       17.5 %\n\
+         - over the longer of both {:.2} s   1.8 s\n\
+         asynchronous     {:>9}       129.2 s\n\
+         next-event       {:>9}       -\n",
+        wall("stepwise"),
+        wall("coupled"),
+        (1.0 - coupled.wall_s / stepwise.wall_s) * 100.0,
+        coupled.wall_s - flight_s.max(network_s),
+        wall("asynchronous"),
+        wall("next-event"),
+    ))
 }
 
 fn spend<T>(on: &AtomicU64, work: impl FnOnce() -> T) -> T {
@@ -224,6 +255,12 @@ impl Medium for TimedMedium {
     }
     fn poll_timeout(&self) -> Instant {
         self.inner.poll_timeout()
+    }
+    fn end(&mut self, now: Instant) -> Result<(), String> {
+        spend(&self.watch.medium_ns, || self.inner.end(now))
+    }
+    fn lateness(&self) -> Option<Lateness> {
+        self.inner.lateness()
     }
     fn looks_ahead(&self) -> bool {
         self.inner.looks_ahead()

@@ -24,6 +24,7 @@ use wingbeat_wire::Point;
 
 use crate::axes::{self, Settings};
 use crate::campaign::accept::Accept;
+use crate::guidance::Guidance;
 use crate::scenario::{Scenario, Task, Variant, parse_mission, read_mission, staircase};
 use crate::sitl::process::profile;
 use crate::trouble::Trouble;
@@ -67,6 +68,8 @@ pub struct Plan {
     pub follow: Option<Follow>,
     /// Radios without aircraft, instead of a swarm.
     pub saturation: Option<Saturation>,
+    /// A point that nodes on the ground guide, instead of a swarm.
+    pub guidance: Option<Guidance>,
     /// The radio channel.
     pub channel: Channel,
     /// What surrounds every flight.
@@ -93,6 +96,10 @@ pub enum Table {
     Axes,
     /// Thesis Table 6.2: the swarm's flight time against one aircraft alone.
     MuscopOverhead,
+    /// DUSC's Figure 10: how far from its path a point is guided, by the distance between nodes.
+    Guidance,
+    /// DUSC's Figures 5b and 7: what flows bring by time, under each method of coupling ns-3 or each routing.
+    Flows,
     /// Thesis Tables 5.3 and 5.4: what MBCAP costs two aircraft that meet.
     MbcapPairs,
     /// Thesis Tables 5.6 and 5.7: MBCAP in a crowd.
@@ -152,6 +159,9 @@ pub struct Vary {
     /// Instead of `channel.model`.
     #[serde(default)]
     pub channel: Vec<String>,
+    /// Instead of `channel.ns3.method`, where the medium is ns-3.
+    #[serde(default)]
+    pub method: Vec<String>,
     /// Instead of `swarm.formation`.
     #[serde(default)]
     pub formation: Vec<String>,
@@ -266,6 +276,13 @@ impl Plan {
     /// # Errors
     /// The plan has no such part.
     pub fn keep(&mut self, aircraft: Option<usize>, variant: Option<Variant>) -> Result<()> {
+        if self.guidance.is_some() {
+            ensure!(
+                aircraft.is_none() && variant.is_none(),
+                "aircraft, variant: found one, expected none: nodes guide one point"
+            );
+            return Ok(());
+        }
         if let Some(saturation) = &mut self.saturation {
             ensure!(variant.is_none(), "variant: found one, expected none: the plan flies no aircraft");
             return saturation.keep(aircraft);
@@ -301,6 +318,21 @@ impl Plan {
     pub fn set_medium(&mut self, model: &str) {
         model.clone_into(&mut self.channel.model);
         self.vary.channel.clear();
+    }
+
+    /// Another method than the plan's, by the names of `channel.ns3.method`.
+    ///
+    /// # Errors
+    /// The medium is not ns-3.
+    pub fn set_method(&mut self, method: &str) -> Result<()> {
+        let model = &self.channel.model;
+        ensure!(
+            model == "ns3" || model.starts_with(NS3),
+            "method: found the medium {model}, expected ns3: the others have no method"
+        );
+        self.channel.ns3.method = Some(method.to_owned());
+        self.vary.method.clear();
+        Ok(())
     }
 
     /// Another pilot for the leader: `published`, `drawn:SECONDS` or `trace:FILE`.
@@ -362,6 +394,23 @@ impl Plan {
             self.csma()?;
             return Ok(Vec::new());
         }
+        ensure!(
+            self.guidance.is_some() == (self.table == Table::Guidance),
+            "expected guidance with table = \"guidance\", and with no other"
+        );
+        if let Some(guidance) = &self.guidance {
+            ensure!(
+                self.swarm.is_none() && self.mission.is_none() && self.own.is_none() && self.follow.is_none(),
+                "guidance: found aircraft too, expected none"
+            );
+            ensure!(
+                self.autopilot.is_none() && self.fault.is_empty() && self.conditions == Conditions::default(),
+                "autopilot, conditions, fault: found some, expected none: a point is guided"
+            );
+            self.air_of_guidance()?;
+            guidance.check()?;
+            return Ok(Vec::new());
+        }
         let draw = self.draw()?;
         let signatures = self.signatures()?;
         let arducopter = self.arducopter(folder);
@@ -375,12 +424,23 @@ impl Plan {
         };
         let settings = axes::combinations(&self.vary.axes)?;
         let mut all = Vec::new();
-        for name in models {
+        let methods: Vec<Option<&str>> = match &*self.vary.method {
+            [] => vec![None],
+            varied => varied.iter().map(|method| Some(&**method)).collect(),
+        };
+        ensure!(
+            self.vary.method.is_empty() || models.iter().all(|name| name == "ns3" || name.starts_with(NS3)),
+            "vary.method: found another medium too, expected ns3: the others have no method"
+        );
+        for (name, method) in models.iter().flat_map(|name| methods.iter().map(move |method| (name, *method)))
+        {
             let (mut model, mut csma, mut ns3) = (Model::Unrestricted, None, None);
             match name.as_str() {
                 "csma" => csma = Some(self.channel.csma.config(draw)?),
-                "ns3" => ns3 = Some(self.channel.ns3.config(None)?),
-                _ if name.starts_with(NS3) => ns3 = Some(self.channel.ns3.config(name.strip_prefix(NS3))?),
+                "ns3" => ns3 = Some(self.channel.ns3.config(None, method)?),
+                _ if name.starts_with(NS3) => {
+                    ns3 = Some(self.channel.ns3.config(name.strip_prefix(NS3), method)?)
+                }
                 "table" => model = self.channel.measured(folder)?,
                 _ => {
                     model = name
@@ -455,6 +515,20 @@ impl Plan {
         let model = &self.channel.model;
         ensure!(model == "csma", "channel.model: found '{model}', expected csma: the others have no load");
         self.channel.csma.config(self.draw()?)
+    }
+
+    /// The medium between nodes on the ground and the point that they guide.
+    ///
+    /// # Errors
+    /// Names the key, what was found and what was expected.
+    pub fn air_of_guidance(&self) -> Result<wingbeat_cosim::ns3::Config> {
+        let (model, ns3) = (&self.channel.model, &self.channel.ns3);
+        ensure!(model == "ns3", "channel.model: found '{model}', expected ns3: it guides event by event");
+        ensure!(
+            ns3.flow.is_empty() && ns3.ground_east_north_up_m.is_empty() && ns3.method.is_none(),
+            "channel.ns3: found flow, ground_east_north_up_m or method, expected none of them with guidance"
+        );
+        ns3.config(None, None)
     }
 
     /// What proves the senders of datagrams.

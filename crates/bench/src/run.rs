@@ -15,6 +15,7 @@ use crate::campaign::accept;
 use crate::campaign::row::FlightRow;
 use crate::campaign::stored::Flown;
 use crate::flight::{FlightResult, fly_recorded, fly_watched};
+use crate::guidance::{self, Guidance};
 use crate::phases::{Phases, Watch};
 use crate::plan::saturation::Saturation;
 use crate::plan::{Plan, Table};
@@ -62,6 +63,9 @@ pub fn run_recorded(
     if let Some(saturation) = &plan.saturation {
         return saturate(plan, saturation, folder, seed, threads);
     }
+    if let Some(guidance) = &plan.guidance {
+        return guide(plan, guidance, seed, threads);
+    }
     let jobs = Jobs::of(plan, folder, seed)?;
     let flights = fly_all(&jobs.all, plan.time_limit(), threads, record)?;
     Ok(outcome(plan, &jobs, &flights))
@@ -72,7 +76,10 @@ pub fn run_recorded(
 /// # Errors
 /// As [`run`], and a plan without aircraft.
 pub fn run_watched(plan: &Plan, folder: &Path, seed: u64) -> Result<(Outcome, Vec<Phases>)> {
-    ensure!(plan.saturation.is_none(), "--phases: found a plan without aircraft, expected flights");
+    ensure!(
+        plan.saturation.is_none() && plan.guidance.is_none(),
+        "--phases: found a plan without aircraft, expected flights"
+    );
     let jobs = Jobs::of(plan, folder, seed)?;
     let (mut flights, mut phases) = (Vec::new(), Vec::new());
     for (scenario, seed) in &jobs.all {
@@ -143,6 +150,7 @@ pub fn outcome(plan: &Plan, jobs: &Jobs, flights: &[FlightResult]) -> Outcome {
         Table::Flights => report::flights(&rows),
         Table::Axes => report::axes::table(&rows),
         Table::MuscopOverhead => report::muscop::overhead(&rows),
+        Table::Flows => report::flows::table(&rows),
         Table::MbcapPairs => report::pairs::table(&rows),
         Table::MbcapCrowd => report::crowd::table(&rows),
         Table::MuscopOffsets => report::muscop::offsets(&rows),
@@ -151,7 +159,7 @@ pub fn outcome(plan: &Plan, jobs: &Jobs, flights: &[FlightResult]) -> Outcome {
         Table::MuscopScale => report::muscop::scale(&rows),
         Table::Following => report::following::table(&rows),
         // Its plans fly no rows.
-        Table::ChannelSaturation => String::new(),
+        Table::ChannelSaturation | Table::Guidance => String::new(),
     };
     Outcome { table, warnings, trace_hash, failed, virtual_time, figures, missed }
 }
@@ -209,6 +217,31 @@ fn saturate(
         trace_hash,
         failed: Vec::new(),
         virtual_time: plan.time_limit() * jobs.len() as u32,
+        figures: Vec::new(),
+        missed: Vec::new(),
+    })
+}
+
+/// A point that nodes on the ground guide.
+fn guide(plan: &Plan, guidance: &Guidance, seed: u64, threads: usize) -> Result<Outcome> {
+    let config = plan.air_of_guidance()?;
+    let repeat = plan.repeat as usize;
+    let seeds = (0..u64::from(plan.repeat)).map(|k| seed.wrapping_mul(1_000).wrapping_add(k));
+    let jobs: Vec<(f64, u64)> = guidance
+        .intervals_m
+        .iter()
+        .flat_map(|interval_m| seeds.clone().map(|seed| (*interval_m, seed)))
+        .collect();
+    let flights = each(&jobs, threads, |(interval_m, seed)| {
+        guidance.fly(*interval_m, &config, *seed, plan.time_limit())
+    })?;
+    let rows: Vec<_> = guidance.intervals_m.iter().copied().zip(flights.chunks(repeat)).collect();
+    Ok(Outcome {
+        table: guidance::table(&rows),
+        warnings: Vec::new(),
+        trace_hash: flights.iter().fold(0u64, |hash, flight| hash.rotate_left(7) ^ flight.trace_hash),
+        failed: Vec::new(),
+        virtual_time: flights.iter().fold(Duration::ZERO, |sum, flight| sum + flight.duration),
         figures: Vec::new(),
         missed: Vec::new(),
     })
@@ -362,6 +395,33 @@ mod tests {
         assert!(one.table.contains("flow 2 to 9, routing aodv: "), "{}", one.table);
         plan.set_medium("csma");
         assert_ne!(one.trace_hash, run(&plan, &folder, 5, 1).unwrap().trace_hash);
+    }
+
+    #[test]
+    fn stepwise_equals_coupled_and_asynchronous_is_late() {
+        let (mut plan, folder) = plan_of("dusc-methods.toml");
+        let mut swarm = plan_of("muscop-routes.toml").0;
+        swarm.set_medium("ns3");
+        swarm.set_method("stepwise").unwrap();
+        let refused = swarm.flights(&folder, 1).unwrap_err().to_string();
+        assert!(refused.contains("channel.ns3.method: found stepwise, expected another"), "{refused}");
+        swarm.set_medium("csma");
+        assert!(swarm.set_method("coupled").unwrap_err().to_string().contains("found the medium csma"));
+        if let Err(why) = wingbeat_cosim::ns3::find() {
+            println!("skipped: {why:#}");
+            return;
+        }
+        // Two that scatter last and return last.
+        plan.channel.ns3.flow.drain(..8);
+        let outcome = run(&plan, &folder, 5, 2).unwrap();
+        assert!(outcome.failed.is_empty(), "{:?} {:?}", outcome.failed, outcome.warnings);
+        let rows: Vec<&str> = outcome.table.lines().filter(|line| line.starts_with("scatter")).collect();
+        let [_, coupled, stepwise, asynchronous] = rows[..] else { panic!("{}", outcome.table) };
+        for exact in [coupled, stepwise] {
+            assert!(exact.contains("  0 of ") && exact.contains("  0.0 s "), "{}", outcome.table);
+        }
+        assert!(!asynchronous.contains("  0 of ") && !asynchronous.contains("  0.0 s "), "{}", outcome.table);
+        assert_eq!(outcome.table, run(&plan, &folder, 5, 1).unwrap().table);
     }
 
     #[test]

@@ -264,6 +264,16 @@ impl Trouble {
     }
 }
 
+impl Trouble {
+    /// Whether the network decides when it comes.
+    pub(crate) fn is_of_network(&self) -> bool {
+        match &self.when {
+            Some(Event::LinkLost { .. } | Event::LinkFound { .. }) => true,
+            Some(Event::Entered { .. } | Event::Nearer { .. }) | None => false,
+        }
+    }
+}
+
 impl Act {
     /// Whether it happens to a flight controller, which must be a simulated one then.
     pub(crate) fn is_of_controller(&self) -> bool {

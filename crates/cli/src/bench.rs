@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use wingbeat_bench::campaign::shard::Shard;
 use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
+use wingbeat_bench::phases::run_times;
 use wingbeat_bench::plan::bluesky::{self, Import};
 use wingbeat_bench::plan::{ARDUCOPTER, Plan};
 use wingbeat_bench::prediction;
@@ -169,6 +170,10 @@ pub(crate) struct RunArguments {
     /// (docs/lockstep.md).
     #[arg(long, value_name = "MODEL")]
     pub(crate) medium: Option<String>,
+    /// How the flight and ns-3 keep one time, instead of the plan's channel.ns3.method: next-event, coupled, stepwise or asynchronous
+    /// (docs/lockstep.md).
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) method: Option<String>,
     /// Write the flight logs of each flight into a folder of its own in this one (docs/records.md).
     #[arg(long, value_name = "FOLDER")]
     pub(crate) record: Option<PathBuf>,
@@ -408,6 +413,9 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
     if let Some(medium) = &arguments.medium {
         plan.set_medium(medium);
     }
+    if let Some(method) = &arguments.method {
+        plan.set_method(method)?;
+    }
     plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
     if let Some(autopilot) = &arguments.autopilot {
         // Relative to where we are, not to the plan.
@@ -434,6 +442,7 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let outcome = if arguments.phases {
         let (outcome, phases) = run::run_watched(&plan, folder, arguments.seed)?;
         phases.iter().for_each(|phases| eprint!("{}", phases.text()));
+        eprint!("{}", run_times(&phases).unwrap_or_default());
         outcome
     } else {
         run::run_recorded(&plan, folder, arguments.seed, threads, record)?

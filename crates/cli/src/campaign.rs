@@ -110,8 +110,19 @@ pub(crate) fn again(arguments: &RunArguments) -> String {
 
 /// The arguments that decide what is flown.
 fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
-    let RunArguments { seed, repeat, uavs, variant, pilot, signatures, profile, autopilot, medium, .. } =
-        arguments;
+    let RunArguments {
+        seed,
+        repeat,
+        uavs,
+        variant,
+        pilot,
+        signatures,
+        profile,
+        autopilot,
+        medium,
+        method,
+        ..
+    } = arguments;
     let mut words = ["bench", "run"].map(str::to_owned).to_vec();
     words.push(plan.display().to_string());
     let options = [
@@ -124,6 +135,7 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
         ("--profile", profile.map(|profile| profile.to_string())),
         ("--autopilot", autopilot.clone()),
         ("--medium", medium.clone()),
+        ("--method", method.clone()),
     ];
     for (name, value) in options {
         words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));

@@ -106,3 +106,55 @@ fn three_arducopters_fly_muscop_and_a_second_run_is_the_same_byte_for_byte() {
     assert_eq!(first, fly("1"));
     assert_ne!(first, fly("2"));
 }
+
+/// Our ns-3 program, or a line that there is none.
+fn ns3() -> Option<std::path::PathBuf> {
+    let named = std::env::var_os("WINGBEAT_NS3").map(Into::into);
+    let built =
+        || Some(Path::new(env!("CARGO_BIN_EXE_wingbeat")).parent()?.parent()?.join("ns3/wingbeat-ns3"));
+    let found = named.or_else(built).filter(|path| path.is_file());
+    if found.is_none() {
+        println!("skipped: no wingbeat-ns3 here (cargo xtask ns3 program)");
+    }
+    found
+}
+
+#[test]
+fn ns3_moves_its_nodes_as_a_recorded_flight_in_its_mobility_file_was() {
+    let Some(program) = ns3() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let wingbeat = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+        let output = command.current_dir(root()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", text_of(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let logs = folder.path().join("flight-0001").display().to_string();
+    let record = folder.path().display().to_string();
+    wingbeat(&["bench", "run", "crates/bench/plans/sweep.toml", "--repeat", "1", "--record", &record]);
+    let mobility = folder.path().join("sweep.ns2");
+    std::fs::write(&mobility, wingbeat(&["log", "export", &logs, "--to", "ns2"])).unwrap();
+    // The same flight in another format: time, east, north and height, again and again, a line for each aircraft.
+    let flown: Vec<Vec<[f64; 4]>> = wingbeat(&["log", "export", &logs, "--to", "bonnmotion"])
+        .lines()
+        .map(|line| {
+            let numbers: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+            numbers.chunks(4).map(|fix| fix.try_into().unwrap()).collect()
+        })
+        .collect();
+    let mut command = Command::new(program);
+    command.args(["--nodes=3", "--until-s=140"]).arg(format!("--ns2={}", mobility.display()));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text_of(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for line in text.lines() {
+        let numbers: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let [at_s, node, place @ ..] = &numbers[..] else { panic!("{line}") };
+        let fix = flown[*node as usize].iter().rfind(|fix| fix[0] < at_s + 0.005).unwrap();
+        for (found, expected) in place.iter().zip(&fix[1..]) {
+            assert!((found - expected).abs() < 0.011, "{line}: expected {fix:?}");
+        }
+    }
+    assert_eq!(text.lines().count(), 3 * 141);
+    assert_eq!(flown.len(), 3);
+}

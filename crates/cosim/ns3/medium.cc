@@ -213,6 +213,19 @@ struct Fields
     }
 };
 
+// Where all nodes are each second, as ns-3's own reader of ns-2 mobility has it.
+void PrintPlaces(double until_s)
+{
+    const double now_s = Simulator::Now().GetSeconds();
+    for (uint32_t i = 0; i < g_all.GetN(); i++) {
+        const Vector place = g_all.Get(i)->GetObject<MobilityModel>()->GetPosition();
+        std::printf("%.0f %u %.3f %.3f %.3f\n", now_s, i, place.x, place.y, place.z);
+    }
+    if (now_s + 1 <= until_s) {
+        Simulator::Schedule(Seconds(1), &PrintPlaces, until_s);
+    }
+}
+
 int Refuse(const std::string& why)
 {
     std::fprintf(stderr, "wingbeat-ns3: %s\n", why.c_str());
@@ -223,7 +236,8 @@ int Refuse(const std::string& why)
 
 int main(int argc, char** argv)
 {
-    std::string routing = "none", flows_text;
+    std::string routing = "none", flows_text, replayed;
+    double until_s = 60;
     uint32_t nodes = 2, seed = 1, rate = 6;
     double exponent = 2.2, first_metre_db = 46.7, power_dbm = 30, range_m = 0, noise_figure_db = 7;
     CommandLine command(__FILE__);
@@ -237,6 +251,8 @@ int main(int argc, char** argv)
     command.AddValue("power-dbm", "of a radio, with the gains of both antennas", power_dbm);
     command.AddValue("noise-figure-db", "of a receiver", noise_figure_db);
     command.AddValue("flows", "from:to:kbit_s:payload:begin_s:end_s,...", flows_text);
+    command.AddValue("ns2", "no medium: print where the nodes of this ns-2 mobility file are each second", replayed);
+    command.AddValue("until-s", "end of that, seconds", until_s);
     command.Parse(argc, argv);
     if (nodes < 1 || nodes > 1000) {
         return Refuse("nodes: found " + std::to_string(nodes) + ", expected 1 to 1000");
@@ -247,6 +263,17 @@ int main(int argc, char** argv)
     Simulator::SetScheduler(scheduler);
 
     g_all.Create(nodes);
+    if (!replayed.empty()) {
+        if (access(replayed.c_str(), R_OK) != 0) {
+            return Refuse("ns2: found no file " + replayed);
+        }
+        Ns2MobilityHelper(replayed).Install();
+        // After what the file moves at that time.
+        Simulator::Schedule(MilliSeconds(5), [until_s] { PrintPlaces(until_s); });
+        Simulator::Stop(Seconds(until_s + 1));
+        Simulator::Run();
+        return 0;
+    }
     NodeContainer& all = g_all;
     MobilityHelper mobility;
     mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");

@@ -11,12 +11,14 @@
 //! | [`ports`] | ports that are free |
 //! | [`gazebo`] | the packets of 3.5's model `gazebo`: outputs from it, sensors to it |
 //! | [`ns3`] | ns-3 as the world's [`Medium`](wingbeat_sim::medium::Medium) |
+//! | [`method`] | how the flight and ns-3 keep one time: ours, and those of a published comparison
 //! | [`tape`] | what was asked of ns-3, to be run again without the world |
 //! | [`copter`] | one aircraft: process, packets, physics, as the world's [`Autopilot`](wingbeat_sim::autopilot::Autopilot) |
 #![forbid(unsafe_code)]
 
 pub mod copter;
 pub mod gazebo;
+pub mod method;
 pub mod ns3;
 pub mod ports;
 pub mod process;

@@ -34,8 +34,9 @@ use wingbeat_geo::{DVec3, Instant};
 use wingbeat_sim::channel::{Counters, Losses, REACH_M, REACHES};
 use wingbeat_sim::faults::{Disturbances, Fault};
 use wingbeat_sim::medium::timing::Nanos;
-use wingbeat_sim::medium::{FlowFigures, Medium, Reception};
+use wingbeat_sim::medium::{FlowFigures, Lateness, Medium, Reception};
 
+use crate::method::Method;
 use crate::tape::{Sent, Tape};
 
 /// The program's name, and the environment's key for its path.
@@ -130,6 +131,8 @@ pub struct Flow {
 /// The medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
+    /// How the flight and ns-3 keep one time.
+    pub method: Method,
     /// How datagrams find radios that are not in range.
     pub routing: Routing,
     /// What distance does.
@@ -160,6 +163,7 @@ impl Default for Config {
     /// As our own medium's.
     fn default() -> Self {
         Self {
+            method: Method::default(),
             routing: Routing::None,
             reach: Reach::LogDistance { exponent: 2.2, first_metre_db: 46.7 },
             power_dbm: 30.0,
@@ -197,6 +201,8 @@ pub fn find() -> Result<PathBuf> {
 /// A datagram that is on its way, or was until lately.
 struct UnderWay {
     from: usize,
+    /// In the time of the flight, and in that of ns-3.
+    sent: Instant,
     sent_at_ns: u64,
     bytes: Arc<[u8]>,
 }
@@ -236,7 +242,10 @@ pub struct Ns3 {
     counters: Counters,
     by_distance: [Losses; REACHES],
     flows: Vec<FlowFigures>,
+    lateness: Lateness,
     spent: Spent,
+    /// What this thread had used of a processor when it began to ask.
+    began_ns: u64,
     /// Used by the program before it was first asked.
     ns3_before_ns: Option<u64>,
     tape: Option<Arc<Mutex<Tape>>>,
@@ -290,7 +299,9 @@ impl Ns3 {
                 .iter()
                 .map(|flow| FlowFigures::new(flow.from, config.end(flow, movers)))
                 .collect(),
+            lateness: Lateness::default(),
             spent: Spent::default(),
+            began_ns: 0,
             ns3_before_ns: None,
             tape: None,
             request: Vec::new(),
@@ -335,7 +346,7 @@ impl Ns3 {
         self.move_at(Nanos::of(at).0.max(self.reached_ns), places);
     }
 
-    fn move_at(&mut self, at_ns: u64, places: &[DVec3]) {
+    pub(crate) fn move_at(&mut self, at_ns: u64, places: &[DVec3]) {
         self.is_placed = true;
         self.places[..self.movers].copy_from_slice(places);
         self.moves.push((at_ns, self.places.clone()));
@@ -381,25 +392,34 @@ impl Ns3 {
     }
 
     /// Asks once what happens until then, or until something has arrived.
-    fn ask(&mut self, until_ns: u64, stops: bool) -> Result<Vec<(u64, usize, u32)>> {
-        let began_ns = used_ns();
+    pub(crate) fn ask(&mut self, until_ns: u64, stops: bool) -> Result<Vec<Arrived>> {
+        self.begin(until_ns, stops)?;
+        self.finish(until_ns)
+    }
+
+    /// Asks, and does not wait for the answer.
+    pub(crate) fn begin(&mut self, until_ns: u64, stops: bool) -> Result<()> {
+        self.began_ns = used_ns();
+        // What is later is for a later request.
+        let moves = self.moves.partition_point(|(at_ns, _)| *at_ns <= until_ns);
+        let queued = self.queued.partition_point(|sent| sent.at_ns <= until_ns);
         if let Some(tape) = &self.tape {
             let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
-            tape.take(&self.moves, &self.queued, self.movers);
+            tape.take(&self.moves[..moves], &self.queued[..queued], self.movers);
         }
         self.request.clear();
         self.request.extend([0; 4]);
         self.request.extend(until_ns.to_le_bytes());
         self.request.push(u8::from(stops));
-        self.request.extend((self.moves.len() as u32).to_le_bytes());
-        for (at_ns, places) in self.moves.drain(..) {
+        self.request.extend((moves as u32).to_le_bytes());
+        for (at_ns, places) in self.moves.drain(..moves) {
             self.request.extend(at_ns.to_le_bytes());
             for number in places.iter().flat_map(|place| place.to_array()) {
                 self.request.extend(number.to_le_bytes());
             }
         }
-        self.request.extend((self.queued.len() as u32).to_le_bytes());
-        for Sent { at_ns, from, id, bytes } in self.queued.drain(..) {
+        self.request.extend((queued as u32).to_le_bytes());
+        for Sent { at_ns, from, id, bytes } in self.queued.drain(..queued) {
             self.request.extend(at_ns.to_le_bytes());
             self.request.extend((from as u16).to_le_bytes());
             self.request.extend(id.to_le_bytes());
@@ -408,14 +428,22 @@ impl Ns3 {
         let length = (self.request.len() - 4) as u32;
         self.request[..4].copy_from_slice(&length.to_le_bytes());
         self.spent.round_trips += 1;
-        let asked = self.socket.write_all(&self.request).and_then(|()| {
+        let written = self.socket.write_all(&self.request);
+        self.spent.asking_ns += used_ns().saturating_sub(self.began_ns);
+        written.map_err(|error| self.silent(&error))
+    }
+
+    /// The answer to what was asked until then.
+    pub(crate) fn finish(&mut self, until_ns: u64) -> Result<Vec<Arrived>> {
+        self.began_ns = used_ns();
+        let mut read = || {
             let mut length = [0; 4];
             self.socket.read_exact(&mut length)?;
             let length = (u32::from_le_bytes(length) as usize).min(ANSWER_BYTES_MOST);
             self.answer.resize(length, 0);
             self.socket.read_exact(&mut self.answer)
-        });
-        if let Err(error) = asked {
+        };
+        if let Err(error) = read() {
             return Err(self.silent(&error));
         }
         let broken = || anyhow!("ns-3: found an answer of {} bytes that is none", self.answer.len());
@@ -425,7 +453,11 @@ impl Ns3 {
             let receptions = fields.u32()?;
             let mut received = Vec::new();
             for _ in 0..receptions {
-                received.push((fields.u64()?, usize::from(fields.u16()?), fields.u32()?));
+                received.push(Arrived {
+                    at_ns: fields.u64()?,
+                    to: usize::from(fields.u16()?),
+                    id: fields.u32()?,
+                });
             }
             let mut arrivals = Vec::new();
             for _ in 0..fields.u32()? {
@@ -436,7 +468,7 @@ impl Ns3 {
         let (reached_ns, next_ns, ns3_used_ns, received, arrivals) = answer.ok_or_else(broken)?;
         if reached_ns < self.reached_ns
             || reached_ns > until_ns
-            || received.iter().any(|one| one.1 >= self.count)
+            || received.iter().any(|one| one.to >= self.count)
         {
             bail!("ns-3: found {reached_ns} ns reached, expected {} to {until_ns}", self.reached_ns);
         }
@@ -448,12 +480,71 @@ impl Ns3 {
         }
         let before_ns = *self.ns3_before_ns.get_or_insert(ns3_used_ns);
         self.spent.ns3_ns = ns3_used_ns.saturating_sub(before_ns);
-        self.spent.asking_ns += used_ns().saturating_sub(began_ns);
+        self.spent.asking_ns += used_ns().saturating_sub(self.began_ns);
         if let Some(tape) = &self.tape {
             let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
             tape.answered(reached_ns, received.len() as u64, self.spent);
         }
         Ok(received)
+    }
+
+    /// A datagram is sent at `at_ns` of ns-3's time, or as soon as it may still.
+    pub(crate) fn send(&mut self, now: Instant, at_ns: u64, from: usize, bytes: Arc<[u8]>) {
+        let (id, at_ns) = (self.serial, at_ns.max(self.reached_ns));
+        self.serial = self.serial.wrapping_add(1);
+        self.counters.sent += 1;
+        self.counters.lost += self.movers as u64 - 1;
+        for to in (0..self.movers).filter(|to| *to != from) {
+            let losses = &mut self.by_distance[self.reach(from, to)];
+            losses.sent += 1;
+            losses.lost += 1;
+        }
+        let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+        self.queued.push(Sent { at_ns, from, id, bytes: length });
+        self.under_way.insert(id, UnderWay { from, sent: now, sent_at_ns: at_ns, bytes });
+    }
+
+    /// Of what has arrived, what its receivers get, at `handed` of the time at which it arrived.
+    pub(crate) fn receive(
+        &mut self,
+        arrived: Vec<Arrived>,
+        handed: impl Fn(u64) -> Instant,
+        dated: Dated,
+        out: &mut Vec<Reception>,
+    ) {
+        // Of nodes on the ground only flows are counted.
+        for Arrived { at_ns, to, id } in arrived.into_iter().filter(|one| one.to < self.movers) {
+            let Some(UnderWay { from, sent, sent_at_ns, bytes }) = self.under_way.get(&id) else { continue };
+            let (from, sent, bytes) = (*from, *sent, Arc::clone(bytes));
+            let (due_ns, at) = (Nanos::of(sent).0 + (at_ns - sent_at_ns), handed(at_ns));
+            if self.disturbances.lose(sent, from, to) {
+                continue;
+            }
+            self.counters.lost -= 1;
+            self.counters.delivered += 1;
+            let dated_ns = match dated {
+                Dated::WhenReceived => Nanos::of(at).0,
+                Dated::WhenArrived => at_ns,
+            };
+            self.lateness.count(dated_ns.abs_diff(due_ns) / 1_000);
+            let reach = self.reach(from, to);
+            let losses = &mut self.by_distance[reach];
+            losses.lost = losses.lost.saturating_sub(1);
+            let (late, again) = self.disturbances.delay(sent, from, to);
+            let again = again.map(|by| at + late + by);
+            out.extend([Some(at + late), again].into_iter().flatten().map(|at| Reception {
+                at,
+                from,
+                to: vec![to],
+                bytes: Arc::clone(&bytes),
+            }));
+        }
+        self.forget();
+    }
+
+    /// How far it has come, in its time.
+    pub(crate) fn reached_ns(&self) -> u64 {
+        self.reached_ns
     }
 
     fn reach(&self, from: usize, to: usize) -> usize {
@@ -471,6 +562,23 @@ impl Ns3 {
             first.remove();
         }
     }
+}
+
+/// Which time a reception has where it is reported.
+#[derive(Clone, Copy)]
+pub(crate) enum Dated {
+    /// That at which an aircraft receives it.
+    WhenReceived,
+    /// That of ns-3.
+    WhenArrived,
+}
+
+/// A datagram arrived in ns-3.
+pub(crate) struct Arrived {
+    /// In its time.
+    at_ns: u64,
+    to: usize,
+    id: u32,
 }
 
 /// What this thread has used of a processor.
@@ -536,18 +644,7 @@ impl Medium for Ns3 {
     ) {
         assert_eq!(positions.len(), self.movers, "one position per radio");
         self.moved(now, positions);
-        let (id, at_ns) = (self.serial, Nanos::of(now).0.max(self.reached_ns));
-        self.serial = self.serial.wrapping_add(1);
-        self.counters.sent += 1;
-        self.counters.lost += self.movers as u64 - 1;
-        for to in (0..self.movers).filter(|to| *to != from) {
-            let losses = &mut self.by_distance[self.reach(from, to)];
-            losses.sent += 1;
-            losses.lost += 1;
-        }
-        let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
-        self.queued.push(Sent { at_ns, from, id, bytes: length });
-        self.under_way.insert(id, UnderWay { from, sent_at_ns: at_ns, bytes });
+        self.send(now, Nanos::of(now).0, from, bytes);
     }
 
     fn advance(&mut self, until: Instant, out: &mut Vec<Reception>) -> Result<(), String> {
@@ -556,29 +653,7 @@ impl Medium for Ns3 {
             return Ok(());
         }
         let received = self.ask(until_ns, true).map_err(|error| format!("{error:#}"))?;
-        // Of nodes on the ground only flows are counted.
-        for (at_ns, to, id) in received.into_iter().filter(|(_, to, _)| *to < self.movers) {
-            let Some(UnderWay { from, sent_at_ns, bytes }) = self.under_way.get(&id) else { continue };
-            let (from, bytes) = (*from, Arc::clone(bytes));
-            let (sent_at, at) = (Nanos(*sent_at_ns).instant(), Nanos(at_ns).instant());
-            if self.disturbances.lose(sent_at, from, to) {
-                continue;
-            }
-            self.counters.lost -= 1;
-            self.counters.delivered += 1;
-            let reach = self.reach(from, to);
-            let losses = &mut self.by_distance[reach];
-            losses.lost = losses.lost.saturating_sub(1);
-            let (late, again) = self.disturbances.delay(sent_at, from, to);
-            let again = again.map(|by| at + late + by);
-            out.extend([Some(at + late), again].into_iter().flatten().map(|at| Reception {
-                at,
-                from,
-                to: vec![to],
-                bytes: Arc::clone(&bytes),
-            }));
-        }
-        self.forget();
+        self.receive(received, |at_ns| Nanos(at_ns).instant(), Dated::WhenReceived, out);
         Ok(())
     }
 
@@ -593,6 +668,10 @@ impl Medium for Ns3 {
 
     fn flows(&self) -> &[FlowFigures] {
         &self.flows
+    }
+
+    fn lateness(&self) -> Option<Lateness> {
+        Some(self.lateness)
     }
 
     fn counters(&self) -> Counters {

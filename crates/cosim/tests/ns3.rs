@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration as Wall;
 
+use wingbeat_cosim::method::{Method, Published};
 use wingbeat_cosim::ns3::{Config, End, Flow, Ns3, Reach, Routing, find};
 use wingbeat_geo::{DVec3, Instant};
 use wingbeat_sim::faults::Fault;
@@ -135,6 +136,51 @@ fn routing_brings_a_flow_over_two_hops_and_none_does_not() {
         assert_eq!((100_000..=125_000).contains(&bytes), arrives, "{routing:?}: {bytes}");
         assert!(arrives || bytes == 0, "{routing:?}: {bytes}");
     }
+}
+
+/// 10 s of two radios of which one sends every 130 ms, by one of the published methods: when receptions are handed over, and the medium.
+fn flown_by(method: Method, waits: bool) -> Option<(Vec<u64>, Published)> {
+    let flow = Flow { from: 0, to: End::Radio(1), kbit_s: 100.0, payload_bytes: 500, seconds: (2.0, 8.0) };
+    let config = Config { method, flows: vec![flow], ..Config::default() };
+    let mut medium = Published::new(started(&config, 1, 2)?, method, 1, waits);
+    let places = line(&[0.0, 50.0]);
+    let mut out = Vec::new();
+    for at in (0..=10_000).step_by(10) {
+        if medium.poll_timeout() <= ms(at) {
+            medium.moved(ms(at), &places);
+            medium.advance(ms(at), &mut out).expect("ns-3 goes on");
+        }
+        if at % 130 == 0 && at < 9_900 {
+            medium.transmit(ms(at), 0, Arc::from([0; 100].as_slice()), &places, &mut out);
+        }
+    }
+    medium.end(ms(10_000)).expect("ns-3 goes on");
+    Some((out.iter().map(|one| one.at.as_micros() / 1_000).collect(), medium))
+}
+
+#[test]
+fn published_methods_are_late_by_their_rules_and_stepwise_equals_coupled() {
+    let Some((stepwise_at, stepwise)) = flown_by(Method::Stepwise, false) else { return };
+    let Some((waits_at, waits)) = flown_by(Method::Coupled, true) else { return };
+    let Some((coupled_at, coupled)) = flown_by(Method::Coupled, false) else { return };
+    // The network ran after the flight: all was carried, and nothing received in flight.
+    assert!(stepwise_at.is_empty());
+    assert_eq!((stepwise.counters().delivered, stepwise.lateness().unwrap().most_us), (77, 0));
+    assert_eq!(stepwise.flows(), waits.flows());
+    assert_eq!(stepwise.flows(), coupled.flows());
+    assert!((70_000..=75_000).contains(&stepwise.flows()[0].bytes()), "{:?}", stepwise.flows());
+    // Received at the ends of steps, within one where the flight waits, within two where it flies on.
+    for (at, medium, most_us) in [(&waits_at, &waits, 100_000), (&coupled_at, &coupled, 200_000)] {
+        assert!(at.iter().all(|at| at % 100 == 0) && at.len() >= 75, "{at:?}");
+        let late = medium.lateness().unwrap();
+        assert!(late.mean_ms() > most_us as f64 * 1e-3 / 4.0 && late.most_us <= most_us, "{late:?}");
+    }
+    let pace = Method::Asynchronous { pace: 1.5 };
+    let (Some((_, one)), Some((_, again))) = (flown_by(pace, true), flown_by(pace, true)) else { return };
+    assert_eq!((one.lateness(), one.flows()), (again.lateness(), again.flows()));
+    // At the end of 10 s ns-3 is 5 s ahead, the pace's wandering aside.
+    let late_s = one.lateness().unwrap().most_us as f64 * 1e-6;
+    assert!((4.0..6.0).contains(&late_s), "{late_s}");
 }
 
 #[test]

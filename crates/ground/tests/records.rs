@@ -1,8 +1,6 @@
 //! Recorded flights over HTTP: what is listed, what of one is replayed, and what is refused.
 #![allow(clippy::disallowed_methods, reason = "services run in real time")]
 
-use crate::support;
-
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 

@@ -25,7 +25,7 @@ use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
 use crate::keys::{Keys, Signatures};
 use crate::medium::statistics::Statistics;
-use crate::medium::{FlowFigures, Medium, Reception};
+use crate::medium::{FlowFigures, Lateness, Medium, Reception};
 use crate::observer::{Observer, Sample};
 use crate::pilot::{Pilot, STICK_PERIOD};
 use crate::replies::lets_the_reference_write;
@@ -263,6 +263,7 @@ impl World {
         };
         world.push(Instant::ZERO, Scheduled::Tick);
         world.push(Instant::ZERO, Scheduled::Check);
+        world.schedule_medium();
         for vehicle in 0..count {
             world.rearm(vehicle);
         }
@@ -690,6 +691,10 @@ impl World {
             self.advance_medium(self.now);
         }
         self.deliver();
+        self.schedule_medium();
+    }
+
+    fn schedule_medium(&mut self) {
         let next = self.medium.poll_timeout();
         if next < self.medium_at && !self.medium.looks_ahead() {
             self.medium_at = next;
@@ -849,6 +854,16 @@ impl World {
     /// What became of every datagram, where the medium models frames.
     pub fn medium_statistics(&self) -> Option<&Statistics> {
         self.medium.statistics()
+    }
+    /// The flight is over: what the medium has not simulated yet until now happens, and no aircraft receives it.
+    pub fn end_medium(&mut self) {
+        if let Err(why) = self.medium.end(self.now) {
+            self.failure.get_or_insert_with(|| format!("medium: {why}"));
+        }
+    }
+    /// How late receptions were dated, where the medium is a simulator of its own.
+    pub fn lateness(&self) -> Option<Lateness> {
+        self.medium.lateness()
     }
     /// What traffic beside that of the aircraft has brought, where the medium has any.
     pub fn flows(&self) -> &[FlowFigures] {

@@ -237,7 +237,13 @@ mod tests {
     use super::*;
 
     /// ns-3 is not on every machine, and its version decides the trace. `crates/bench/src/run.rs` flies it twice.
-    const NEEDS_NS3: [&str; 2] = ["gzuav-speed.toml", "muscop-routes.toml"];
+    const NEEDS_NS3: [&str; 5] = [
+        "dusc-guidance.toml",
+        "dusc-methods.toml",
+        "dusc-routing.toml",
+        "gzuav-speed.toml",
+        "muscop-routes.toml",
+    ];
 
     #[test]
     fn every_plan_has_a_trace() {

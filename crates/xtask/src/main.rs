@@ -7,6 +7,7 @@ mod aircraft;
 mod assignment;
 mod bench;
 mod chip;
+mod cosim;
 mod counts;
 mod cross;
 mod demo;
@@ -61,6 +62,9 @@ enum Command {
         /// What the streams of `frames` and the missions of `sky` are made from
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Of `cosim`: a program wingbeat that is built already
+        #[arg(long, value_name = "FILE")]
+        program: Option<PathBuf>,
         /// Already in a network namespace made for it
         #[arg(long, hide = true)]
         inside: bool,
@@ -160,6 +164,8 @@ enum Part {
     Assignment,
     /// Receptions per second of the 802.11 medium, next to ns-3
     Medium,
+    /// Real ArduCopters (WINGBEAT_SITL) with ns-3 in lock step: speed, phases, the coupling, the published methods
+    Cosim,
     /// Start, memory, size and instructions of the daemon as it is installed; needs root
     Aircraft,
 }
@@ -180,6 +186,9 @@ fn main() -> ExitCode {
         Command::Bench { part: Some(Part::Aircraft), inside: true, .. } => aircraft::run_inside(&root),
         Command::Bench { part: Some(Part::Record), .. } => record::run(&root),
         Command::Bench { part: Some(Part::Medium), .. } => ns3::compare(&root),
+        Command::Bench { part: Some(Part::Cosim), seed, program, .. } => {
+            cosim::run(&root, seed, program.as_deref())
+        }
         Command::Golden { full, write } => golden::run(&root, full, write).map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),

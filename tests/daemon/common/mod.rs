@@ -1,10 +1,10 @@
 //! What several tests use.
 
-pub mod aircraft;
+pub(crate) mod aircraft;
 #[path = "../../../crates/onboard/tests/common/client.rs"]
-pub mod client;
-pub mod config;
-pub mod operator;
-pub mod rig;
-pub mod spy;
-pub mod strace;
+pub(crate) mod client;
+pub(crate) mod config;
+pub(crate) mod operator;
+pub(crate) mod rig;
+pub(crate) mod spy;
+pub(crate) mod strace;

@@ -67,7 +67,7 @@ impl<'a> Campaign<'a> {
     /// # Errors
     /// A scenario cannot be flown, the plan flies none, or the folder cannot be made.
     pub fn new(plan: &'a Plan, plan_folder: &Path, seed: u64, folder: &Path) -> Result<Self> {
-        if plan.saturation.is_some() {
+        if plan.saturation.is_some() || plan.guidance.is_some() {
             bail!("--out: found a plan without aircraft, expected one that flies");
         }
         let jobs = Jobs::of(plan, plan_folder, seed)?;

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow, ensure};
 use serde::Deserialize;
+use wingbeat_cosim::method::{Method, PACE};
 use wingbeat_cosim::ns3::{Config, End, Flow, Reach};
 use wingbeat_geo::DVec3;
 
@@ -9,6 +10,10 @@ use wingbeat_geo::DVec3;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ns3 {
+    /// `next-event`, `coupled`, `stepwise` or `asynchronous`: how the flight and ns-3 keep one time.
+    pub method: Option<String>,
+    /// Where it is asynchronous: seconds of ns-3 in a second of the flight.
+    pub asynchronous_pace: Option<f64>,
     /// `none`, `aodv`, `olsr` or `dsdv`.
     pub routing: Option<String>,
     /// Of every frame, Mbit/s: 6, 9, 12, 18, 24, 36, 48 or 54.
@@ -63,11 +68,11 @@ fn within(key: &str, found: f64, low: f64, high: f64) -> Result<f64> {
 }
 
 impl Ns3 {
-    /// The medium; with another routing if one is named.
+    /// The medium; with another routing or method if one is named.
     ///
     /// # Errors
     /// Names the key, what was found and what was expected.
-    pub fn config(&self, routing: Option<&str>) -> Result<Config> {
+    pub fn config(&self, routing: Option<&str>, method: Option<&str>) -> Result<Config> {
         let default = Config::default();
         let routing = routing.or(self.routing.as_deref()).map_or(Ok(default.routing), str::parse);
         let rate_mbit_s = self.rate_mbit_s.unwrap_or(default.rate_mbit_s);
@@ -79,6 +84,7 @@ impl Ns3 {
             found.map_or(Ok(default), |found| within(key, found, low, high))
         };
         Ok(Config {
+            method: self.method(method)?,
             routing: routing.map_err(|error| anyhow!("channel.ns3.routing: {error}"))?,
             reach: self.reach(default.reach)?,
             power_dbm: number("power_dbm", self.power_dbm, default.power_dbm, -50.0, 60.0)?,
@@ -104,6 +110,15 @@ impl Ns3 {
                 .chunks(3)
                 .map(DVec3::from_slice)
                 .collect(),
+        })
+    }
+
+    fn method(&self, named: Option<&str>) -> Result<Method> {
+        let pace = within("asynchronous_pace", self.asynchronous_pace.unwrap_or(PACE), 0.1, 10.0)?;
+        let method = named.or(self.method.as_deref()).map_or(Ok(Method::default()), str::parse);
+        Ok(match method.map_err(|error| anyhow!("channel.ns3.method: {error}"))? {
+            Method::Asynchronous { .. } => Method::Asynchronous { pace },
+            method @ (Method::NextEvent | Method::Coupled | Method::Stepwise) => method,
         })
     }
 
@@ -171,20 +186,21 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Config> {
-        toml::from_str::<Ns3>(text)?.config(None)
+        toml::from_str::<Ns3>(text)?.config(None, None)
     }
 
     #[test]
     fn every_key_is_read() {
         assert_eq!(read("").unwrap(), Config::default());
         let config = read(
-            "routing = \"aodv\"\nrate_mbit_s = 12\npower_dbm = 20\nnoise_figure_db = 5\nrange_m = 250\n\
+            "method = \"asynchronous\"\nasynchronous_pace = 1.5\nrouting = \"aodv\"\nrate_mbit_s = 12\npower_dbm = 20\nnoise_figure_db = 5\nrange_m = 250\n\
              [[flow]]\nfrom = 1\nto = 6\nkbit_s = 100\npayload_bytes = 512\nfrom_s = 10\nuntil_s = 70\n",
         )
         .unwrap();
         assert_eq!(
             config,
             Config {
+                method: Method::Asynchronous { pace: 1.5 },
                 routing: Routing::Aodv,
                 reach: Reach::Range { range_m: 250.0 },
                 power_dbm: 20.0,
@@ -214,6 +230,14 @@ mod tests {
             (
                 "routing = \"rip\"".to_owned(),
                 "channel.ns3.routing: found 'rip', expected none, aodv, olsr or dsdv",
+            ),
+            (
+                "method = \"lax\"".to_owned(),
+                "channel.ns3.method: found 'lax', expected stepwise, asynchronous, coupled or next-event",
+            ),
+            (
+                "asynchronous_pace = 0".to_owned(),
+                "channel.ns3.asynchronous_pace: found 0, expected 0.1 to 10",
             ),
             ("rate_mbit_s = 11".to_owned(), "channel.ns3.rate_mbit_s: found 11, expected one of [6, 9,"),
             ("range_m = 0".to_owned(), "channel.ns3.range_m: found 0, expected 1 to 100000"),

@@ -63,6 +63,10 @@ pub struct Routed {
     pub east_north_m: Vec<[f64; 2]>,
     /// unless it starts here.
     pub start_east_north_m: Option<[f64; 2]>,
+    /// Of its waypoints, from the first on: when it leaves each at the earliest, seconds after the flight controllers were switched on.
+    /// The operator commands it to hold there until then.
+    #[serde(default)]
+    pub leaves_at_s: Vec<f64>,
 }
 
 /// Random missions (thesis section 5.3.2.3).
@@ -129,6 +133,7 @@ impl Own {
                 speed_m_s: a.speed_m_s,
                 points: route(&a.east_north_m, a.height_m.unwrap_or(height_m)),
                 start: a.start_east_north_m.and_then(|start| route(&[start], height_m).pop()),
+                leaves_at_s: a.leaves_at_s.clone(),
             };
             self.fly(&named.name, wind, named.aircraft.iter().map(mission).collect(), &mut all);
         }
@@ -136,7 +141,12 @@ impl Own {
             for &aircraft in &crowd.aircraft {
                 let walk = crowd.walk(height_m);
                 walk.check(aircraft).context("own.crowd")?;
-                let with_speed = |points| OwnMission { speed_m_s: crowd.speed_m_s, points, start: None };
+                let with_speed = |points| OwnMission {
+                    speed_m_s: crowd.speed_m_s,
+                    points,
+                    start: None,
+                    leaves_at_s: Vec::new(),
+                };
                 let missions = walk.missions(aircraft, seed).into_iter().map(with_speed).collect();
                 self.fly(&format!("{aircraft} aircraft"), WindParameters::default(), missions, &mut all);
             }
@@ -153,7 +163,12 @@ impl Own {
             for mission in &missions {
                 let speed_m_s = mission.speed_m_s.unwrap_or(file.speed_m_s);
                 let mission = FileMission::new(mission, &path);
-                own.push(OwnMission { speed_m_s, points: mission.points, start: None });
+                own.push(OwnMission {
+                    speed_m_s,
+                    points: mission.points,
+                    start: None,
+                    leaves_at_s: Vec::new(),
+                });
                 stated.push(mission.stated);
             }
             let first = all.len();

@@ -3,6 +3,7 @@
 
 pub mod axes;
 pub mod crowd;
+pub mod flows;
 pub mod following;
 pub mod muscop;
 pub mod pairs;

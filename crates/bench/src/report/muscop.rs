@@ -267,6 +267,7 @@ mod tests {
     fn figures_of_one_kind_are_put_together_and_others_apart() {
         let flight = |time_offset_s: f64| {
             let mut flight = FlightResult {
+                lateness: None,
                 aircraft: vec![],
                 swarm: Default::default(),
                 encounters: vec![],

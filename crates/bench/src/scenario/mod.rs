@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination, Input, Outputs, Reply};
 use wingbeat_api::ReadMission;
+use wingbeat_cosim::method::Method;
 use wingbeat_cosim::ns3;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
@@ -156,6 +157,11 @@ trait Kind {
     /// The mission that the operator uploads to an aircraft.
     fn mission_for(&self, index: usize) -> Option<&[Point]>;
 
+    /// See [`OwnMission::leaves_at_s`].
+    fn leaves_at_s(&self, _index: usize) -> &[f64] {
+        &[]
+    }
+
     /// The middle of the row on the ground, or where one aircraft stands.
     fn start(&self, index: usize) -> Point {
         self.route(index)[0]
@@ -287,6 +293,11 @@ impl Scenario {
         self.kind().mission_for(index)
     }
 
+    /// When an aircraft leaves its waypoints at the earliest: [`OwnMission::leaves_at_s`].
+    pub fn leaves_at_s(&self, index: usize) -> &[f64] {
+        self.kind().leaves_at_s(index)
+    }
+
     /// An aircraft's speed along its legs, metres per second.
     pub fn speed_m_s(&self, index: usize) -> f64 {
         self.kind().speed_m_s(index)
@@ -357,6 +368,12 @@ impl Scenario {
             let last = flow.from.max(to) + 1;
             ensure!(last <= found, "channel.ns3.flow: found aircraft {last}, expected 1 to {found}");
         }
+        let is_stepwise = self.ns3.as_ref().is_some_and(|ns3| ns3.method == Method::Stepwise);
+        ensure!(
+            !(is_stepwise && self.flies_by_radio()),
+            "channel.ns3.method: found stepwise, expected another: what these aircraft receive decides how they fly, and the network \
+             would run after the flight"
+        );
         for (index, trouble) in self.trouble.iter().enumerate() {
             trouble.check(found).with_context(|| format!("fault {}", index + 1))?;
         }
@@ -380,6 +397,12 @@ impl Scenario {
         let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
         fence.check(position(points[0]), points).with_context(|| format!("mission {}", self.name))?;
         route::check(&self.name, kind.route(index))
+    }
+
+    /// Whether what aircraft receive decides how they fly, or what goes wrong.
+    pub fn flies_by_radio(&self) -> bool {
+        let is_alone = self.variant().is_some_and(|variant| !variant.avoids());
+        !is_alone || self.trouble.iter().any(Trouble::is_of_network)
     }
 
     /// The id of an aircraft; the first is a swarm's master, the last has the right of way.
@@ -532,7 +555,7 @@ impl Scenario {
     /// It is ns-3, and our program of it is not there or does not start.
     pub fn radio(&self, seed: u64) -> Result<Box<dyn Medium>> {
         Ok(match (&self.ns3, &self.csma) {
-            (Some(config), _) => Box::new(lockstep::ns3(config, seed, self.aircraft())?),
+            (Some(config), _) => lockstep::medium(config, seed, self.aircraft(), self.flies_by_radio())?,
             (None, Some(config)) => Csma::new(config.clone(), seed, self.aircraft()).into(),
             (None, None) => Channel::new(self.channel.clone(), self.draw, seed, self.aircraft()).into(),
         })
@@ -552,6 +575,10 @@ impl Scenario {
             !self.disturbs_controllers(),
             "fault, conditions.gnss_bias_m, battery_mah, battery_percent: found some, expected none: they are simulated in virtual \
              time only (wingbeat bench run)"
+        );
+        ensure!(
+            (0..self.aircraft()).all(|i| self.leaves_at_s(i).is_empty()),
+            "leaves_at_s: found some, expected none: the operator keeps a timetable in virtual time only (wingbeat bench run)"
         );
         ensure!(
             self.csma.is_none() && self.ns3.is_none(),

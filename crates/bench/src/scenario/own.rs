@@ -7,6 +7,8 @@ use wingbeat_protocol::{mbcap, mission, sweep};
 use wingbeat_sim::flight_controller::Config as ControllerConfig;
 use wingbeat_wire::{Point, VehicleId};
 
+use crate::timetable;
+
 use super::{ENDLESS_MAH, Kind, Scenario, id};
 
 /// Farthest waypoint from home; the published area is 7 km across.
@@ -30,6 +32,9 @@ pub struct OwnMission {
     pub points: Vec<Point>,
     /// Where the aircraft stands, if not at the first waypoint.
     pub start: Option<Point>,
+    /// When it leaves each of its waypoints at the earliest, from the first on, seconds after the flight controllers were switched on; as
+    /// soon as it can where none is stated.
+    pub leaves_at_s: Vec<f64>,
 }
 
 /// What keeps aircraft on missions of their own apart.
@@ -115,6 +120,9 @@ impl Kind for OwnTask {
     }
 
     fn check(&self, scenario: &Scenario) -> Result<()> {
+        for (index, OwnMission { points, leaves_at_s, .. }) in self.missions.iter().enumerate() {
+            timetable::check(leaves_at_s, points.len()).with_context(|| format!("aircraft {}", index + 1))?;
+        }
         (0..self.missions.len())
             .try_for_each(|i| scenario.check_agent(i).with_context(|| format!("aircraft {}", i + 1)))
     }
@@ -126,6 +134,10 @@ impl Kind for OwnTask {
 
     fn mission_for(&self, index: usize) -> Option<&[Point]> {
         self.missions.get(index).map(|m| &*m.points)
+    }
+
+    fn leaves_at_s(&self, index: usize) -> &[f64] {
+        self.missions.get(index).map_or(&[], |m| &m.leaves_at_s)
     }
 
     fn start(&self, index: usize) -> Point {
@@ -157,7 +169,9 @@ mod tests {
     #[test]
     fn each_stands_at_the_start_of_its_own_mission() {
         let points = [staircase(2, 100.0, 10.0), staircase(4, 900.0, 10.0).split_off(2)];
-        let missions = points.map(|points| OwnMission { speed_m_s: 5.0, points, start: None }).to_vec();
+        let missions = points
+            .map(|points| OwnMission { speed_m_s: 5.0, points, start: None, leaves_at_s: Vec::new() })
+            .to_vec();
         let scenario =
             Scenario::new("two", Task::Own(OwnTask { variant: Variant::MbcapE, missions: missions.clone() }));
         scenario.check().unwrap();
@@ -174,7 +188,7 @@ mod tests {
         let points = staircase(2, 100.0, 500.0).split_off(1);
         let task = OwnTask {
             variant: Variant::Off,
-            missions: vec![OwnMission { speed_m_s: 10.0, points, start: None }],
+            missions: vec![OwnMission { speed_m_s: 10.0, points, start: None, leaves_at_s: Vec::new() }],
         };
         let message = format!("{:#}", Scenario::new("own", Task::Own(task)).check().unwrap_err());
         assert!(message.contains("aircraft 1") && message.contains("found 1 waypoints"), "{message}");

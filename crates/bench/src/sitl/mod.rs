@@ -356,6 +356,7 @@ async fn in_the_air(
     let rates: Vec<_> = monitors.iter().map(|m| m.reports().rate.clone()).collect();
     fleet.report(&observer);
     let flight = FlightResult {
+        lateness: None,
         following: observer.following().clone(),
         aircraft: observer.aircraft(),
         swarm: observer.swarm().clone(),

@@ -109,9 +109,11 @@ mod tests {
     use wingbeat_sim::observer::AircraftFigures;
 
     fn pair(name: &str, variant: Variant, real_s: [f64; 2], simulated_s: [f64; 2]) -> Pair {
-        let mission = OwnMission { speed_m_s: 10.0, points: Vec::new(), start: None };
+        let mission =
+            OwnMission { speed_m_s: 10.0, points: Vec::new(), start: None, leaves_at_s: Vec::new() };
         let task = OwnTask { variant, missions: vec![mission.clone(), mission] };
         let flight = |times_s: [f64; 2]| FlightResult {
+            lateness: None,
             following: Following::default(),
             aircraft: times_s
                 .map(|flight_time_s| AircraftFigures { flight_time_s, ..AircraftFigures::default() })

@@ -203,7 +203,8 @@ pub fn autocad(tracks: &[Track], with_heights: bool, mut to: impl Write) -> io::
 }
 
 /// ns-2 mobility, with or without heights, as `ns3::Ns2MobilityHelper` reads it: the initial position, then one at each time
-/// (<https://www.nsnam.org/docs/models/html/mobility.html>).
+/// (<https://www.nsnam.org/docs/models/html/mobility.html>). That moves a node on as it reads the file, so that without a position at
+/// time 0 it would begin where it ends.
 ///
 /// # Errors
 /// What the writer answers.
@@ -217,6 +218,7 @@ pub fn ns2(tracks: &[Track], with_heights: bool, mut to: impl Write) -> io::Resu
         for (axis, value) in axes(first) {
             writeln!(to, "$node_({node}) set {axis} {value:.2}")?;
         }
+        writeln!(to, "$ns_ at 0.00 $node_({node}) set X_ {:.2}", first.local_m.x)?;
         let mut last = axes(first);
         for fix in track.fixes.iter().skip(1) {
             for ((axis, value), (_, before)) in axes(fix).zip(last) {
@@ -337,7 +339,9 @@ mod tests {
     fn ns2_has_heights_where_they_are_asked_for() {
         let file = text(|to| ns2(&both(), true, to));
         assert!(
-            file.starts_with("$node_(0) set X_ 0.00\n$node_(0) set Y_ -3.00\n$node_(0) set Z_ 12.50\n"),
+            file.starts_with(
+                "$node_(0) set X_ 0.00\n$node_(0) set Y_ -3.00\n$node_(0) set Z_ 12.50\n$ns_ at 0.00 $node_(0) set X_ 0.00\n"
+            ),
             "{file}"
         );
         assert!(file.contains("$ns_ at 0.75 $node_(1) set X_ 2.50\n"), "{file}");

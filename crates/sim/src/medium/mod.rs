@@ -80,6 +80,31 @@ impl FlowFigures {
     }
 }
 
+/// By how much later receptions are dated than they happen where the flight and the network keep one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// So many.
+    pub receptions: u64,
+    /// All together, microseconds.
+    pub sum_us: u64,
+    /// The latest, microseconds.
+    pub most_us: u64,
+}
+
+impl Lateness {
+    /// One more.
+    pub fn count(&mut self, late_us: u64) {
+        self.receptions += 1;
+        self.sum_us += late_us;
+        self.most_us = self.most_us.max(late_us);
+    }
+
+    /// The mean, milliseconds; 0 of none.
+    pub fn mean_ms(&self) -> f64 {
+        self.sum_us as f64 / self.receptions.max(1) as f64 * 1e-3
+    }
+}
+
 /// What carries datagrams in a simulated world, where radios have the same indices.
 ///
 /// Times do not go back. Where nothing but chance and places decides, a medium knows at once what will arrive. One that
@@ -114,6 +139,14 @@ pub trait Medium: Send {
     /// When it next wants to be advanced: nothing arrives before.
     fn poll_timeout(&self) -> Instant;
 
+    /// The flight is over: what is still to happen until then happens, and no aircraft receives it.
+    ///
+    /// # Errors
+    /// As [`Medium::advance`].
+    fn end(&mut self, _now: Instant) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Whether it is asked before each event of the world what arrives until then. It may then stop short of that time
     /// where something has arrived, and is asked again.
     fn looks_ahead(&self) -> bool {
@@ -125,6 +158,11 @@ pub trait Medium: Send {
 
     /// What became of every datagram, where frames are modelled.
     fn statistics(&self) -> Option<&Statistics> {
+        None
+    }
+
+    /// How late receptions are dated, where that is not decided by the model.
+    fn lateness(&self) -> Option<Lateness> {
         None
     }
 

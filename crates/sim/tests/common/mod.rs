@@ -1,6 +1,6 @@
 //! What several tests fly.
 
-pub mod mission_flight;
-pub mod muscop;
-pub mod pair;
-pub mod row;
+pub(crate) mod mission_flight;
+pub(crate) mod muscop;
+pub(crate) mod pair;
+pub(crate) mod row;

@@ -92,7 +92,7 @@ fn scenario(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Scenario {
             }
         };
         let start = start.map(|start| route(&[start], height_m)[0]);
-        OwnMission { speed_m_s, points: route(&corners, height_m), start }
+        OwnMission { speed_m_s, points: route(&corners, height_m), start, leaves_at_s: Vec::new() }
     };
     let missions = (0..aircraft).map(mission).collect();
     let mut scenario = Scenario::new("drill", Task::Own(OwnTask { variant, missions }));

@@ -1,0 +1,157 @@
+//! `cargo xtask bench cosim`: how fast real autopilots, our physics and ns-3 fly together, what the coupling costs, and what the
+//! published methods take, into `docs/performance.md`. Real ArduCopters fly where `WINGBEAT_SITL` names a program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::sky::before;
+use crate::{bench, ns3, process};
+
+const BEGIN: &str = "<!-- measured: written by cargo xtask bench cosim -->";
+const END: &str = "<!-- end of measured cosim -->";
+/// The ArduCopter program that flies.
+const SITL_KEY: &str = "WINGBEAT_SITL";
+/// Five aircraft with ns-3, times real time.
+const FIVE_TARGET: f64 = 2.0;
+/// Ten aircraft.
+const TEN_TARGET: f64 = 3.0;
+/// Of a processor, more than ns-3 alone takes.
+const COUPLING_TARGET_PERCENT: f64 = 10.0;
+
+/// What a command printed.
+struct Flown {
+    command: String,
+    text: String,
+}
+
+impl Flown {
+    fn trace(&self) -> Result<&str> {
+        let trace = self.text.lines().find_map(|line| line.strip_prefix("trace "));
+        trace.with_context(|| format!("`{}` printed no line 'trace ...'", self.command))
+    }
+
+    /// The lines of flights, each with that of ns-3 if there is one.
+    fn flights(&self) -> Vec<(&str, Option<&str>)> {
+        let lines: Vec<&str> = self.text.lines().collect();
+        let ns3 = |i: usize| lines.get(i + 1).copied().filter(|line| line.starts_with("  ns-3: "));
+        let all =
+            lines.iter().enumerate().filter(|(_, line)| line.contains(" times real time; each 10 ms: "));
+        all.map(|(i, line)| (*line, ns3(i))).collect()
+    }
+
+    fn speed(&self) -> Result<f64> {
+        let flights = self.flights();
+        let (line, _) = flights.first().with_context(|| format!("`{}` printed no flight", self.command))?;
+        before(line, " times real time")
+    }
+}
+
+/// Measures, prints, and writes into `docs/performance.md`. Another program than a release of this tree flies if one is named.
+pub(crate) fn run(root: &Path, seed: u64, program: Option<&Path>) -> Result<()> {
+    if let Some(what) = ns3::missing() {
+        println!("bench cosim: skipped: {what}");
+        return Ok(());
+    }
+    ns3::program(root)?;
+    let program = match program {
+        Some(program) => std::path::absolute(program)?,
+        None => process::build_wingbeat(root)?,
+    };
+    let sitl = std::env::var_os(SITL_KEY).map(PathBuf::from);
+    // It is not part of the command that is written down: where the program is on this machine is of no interest there.
+    let autopilot =
+        sitl.as_ref().map(|path| ["--autopilot".to_owned(), format!("arducopter:{}", path.display())]);
+    let fly = |plan: &str, rest: &str| -> Result<Flown> {
+        let arguments = format!("bench run crates/bench/plans/{plan} --seed {seed} {rest} --phases");
+        let mut command = Command::new(&program);
+        command.current_dir(root).args(arguments.split_whitespace()).args(autopilot.iter().flatten());
+        let finished = process::tee(&mut command)?;
+        ensure!(
+            finished.status.success(),
+            "`wingbeat {arguments}`: found {}, expected exit code 0",
+            finished.status
+        );
+        Ok(Flown { command: arguments.split_whitespace().collect::<Vec<_>>().join(" "), text: finished.text })
+    };
+    let verdict = |met: bool| if met { "met" } else { "**missed**" };
+    let mut rows = Vec::new();
+    let (five, again) = (fly("muscop-sitl.toml", "--medium ns3")?, fly("muscop-sitl.toml", "--medium ns3")?);
+    let (speed, second) = (five.speed()?, again.speed()?);
+    rows.push(format!(
+        "| `wingbeat {}`: five aircraft, twice | at least {FIVE_TARGET} times real time (stated for 4.6.2, which does not fly in lock step) | \
+         {speed:.1} and {second:.1} times | {} |",
+        five.command,
+        verdict(speed.min(second) >= FIVE_TARGET)
+    ));
+    let is_equal = five.trace()? == again.trace()?;
+    rows.push(format!(
+        "| the traces of both | equal | {} and {} | {} |",
+        five.trace()?,
+        again.trace()?,
+        verdict(is_equal)
+    ));
+    let ten = fly("gzuav-speed.toml", "--uavs 10 --medium unrestricted")?;
+    rows.push(format!(
+        "| `wingbeat {}`: ten aircraft | at least {TEN_TARGET} times real time | {:.1} times | {} |",
+        ten.command,
+        ten.speed()?,
+        verdict(ten.speed()? >= TEN_TARGET)
+    ));
+    let sizes = fly("gzuav-speed.toml", "")?;
+    for (line, coupling) in sizes.flights() {
+        let aircraft = before(line, " aircraft, ")?;
+        let (percent, met) = match coupling.and_then(|line| line.split_once("coupling ")) {
+            Some((_, percent)) => {
+                let percent = percent.trim_end_matches(" %");
+                let met = percent.parse::<f64>().is_ok_and(|percent| percent <= COUPLING_TARGET_PERCENT);
+                (format!("; coupling {percent} %"), verdict(met))
+            }
+            None => (String::new(), ""),
+        };
+        rows.push(format!(
+            "| `wingbeat {}`, {aircraft} aircraft | ns-3 takes at most {COUPLING_TARGET_PERCENT} % more of a core than alone | {:.1} times real time; \
+             each 10 ms {:.0} µs autopilots and physics, {:.0} µs agents and world, {:.0} µs medium{percent} | {met} |",
+            sizes.command,
+            before(line, " times real time")?,
+            before(line, " us autopilots")?,
+            before(line, " us agents")?,
+            before(line, " us medium")?,
+        ));
+    }
+    let methods = fly("dusc-methods.toml", "")?;
+    let run_times = methods.text.find("run time ").map(|at| &methods.text[at..]);
+    let run_times: Vec<&str> = run_times.unwrap_or_default().lines().take(9).collect();
+    let flown_by =
+        if sitl.is_some() { "real ArduCopter 3.5 in lock step" } else { "simulated flight controllers" };
+    let measured = format!(
+        "{BEGIN}\nMachine: {}. Flown by {flown_by}.\n\n| figure | target | measured | |\n|---|---|---|---|\n{}\n\n\
+         `wingbeat {}`, one after the other:\n\n```text\n{}\n```\n{END}",
+        bench::machine(),
+        rows.join("\n"),
+        methods.command,
+        run_times.join("\n"),
+    );
+    println!("{measured}");
+    bench::replace(&root.join("docs/performance.md"), BEGIN, END, &measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flights_are_found_with_what_ns3_took() {
+        let line = "a, none, 5 aircraft, flight seed 1: 55 s in 10.00 s, 5.5 times real time; each 10 ms: 9 us autopilots and physics, 8 us agents \
+                    and world, 7 us medium";
+        let text = format!("{line}\n  ns-3: 3 round trips: coupling 8.1 %\n{line}\ntrace 0f\n");
+        let flown = Flown { command: "bench run".into(), text };
+        let flights = flown.flights();
+        assert_eq!((flights.len(), flights[1].1), (2, None));
+        assert!(flights[0].1.unwrap().ends_with("coupling 8.1 %"));
+        assert_eq!((flown.speed().unwrap(), flown.trace().unwrap()), (5.5, "0f"));
+        assert_eq!(before(flights[0].0, " us agents").unwrap(), 8.0);
+        assert_eq!(before(flights[0].0, " aircraft, ").unwrap(), 5.0);
+    }
+}
