@@ -455,7 +455,7 @@ impl Executor {
         self.returns.restore();
         match self.returns.poll(now, transmit) {
             Progress::Pending => None,
-            Progress::Done => Some(Ok(text!("the pilot's {pilots} restored"))),
+            Progress::Done => Some(Ok(text!("the pilot's {} restored", self.returns.restored()))),
             Progress::Failed(failure) => Some(Err(returns::not_restored(&pilots, &failure))),
         }
     }
@@ -478,6 +478,11 @@ impl Executor {
     /// The pilot's settings of RTL while they are overridden, as text.
     pub(crate) fn overridden_return_height(&self) -> Option<Text> {
         self.returns.is_height_overridden().then(|| self.returns.pilots())
+    }
+
+    /// The pilot's speed of AUTO while it is overridden, under its name.
+    pub(crate) fn pilots_speed(&self) -> Option<(&'static str, Value)> {
+        self.returns.pilots_speed()
     }
 
     /// The job of a step, or none where nothing is to be done.

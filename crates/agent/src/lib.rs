@@ -1673,6 +1673,12 @@ impl Agent {
                         let line = text!("returns at {} m; the pilot's {pilots}", f64::from(mm) / 1e3);
                         out.log(Severity::Info, line);
                     }
+                    if order == Order::LoadRoute
+                        && let (Some(m_s), Some((name, pilots))) =
+                            (self.protocol.view().route_speed_m_s, self.executor.pilots_speed())
+                    {
+                        out.log(Severity::Info, text!("flies at {m_s} m/s; the pilot's {name} {pilots}"));
+                    }
                     wingbeat_protocol::Input::Done(order)
                 }
                 (Err(failure), _) => {

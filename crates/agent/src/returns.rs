@@ -99,6 +99,8 @@ pub(crate) struct Returns {
     /// The parameter that is being overridden, or restored.
     under_way: Option<(usize, Option<Wanted>)>,
     job: Option<Job>,
+    /// What is being restored, or was last, as text.
+    restored: Text,
 }
 
 impl Returns {
@@ -174,7 +176,19 @@ impl Returns {
     pub(crate) fn restore(&mut self) {
         if !matches!(self.under_way, Some((_, None))) {
             (self.under_way, self.job) = (Some((0, None)), None);
+            self.restored = self.pilots();
         }
+    }
+
+    /// What is being restored, or was last, as text.
+    pub(crate) fn restored(&self) -> &Text {
+        &self.restored
+    }
+
+    /// The pilot's speed of AUTO while it is overridden, under its name.
+    pub(crate) fn pilots_speed(&self) -> Option<(&'static str, Value)> {
+        let (name, _) = self.units.name(SPEED)?;
+        Some((name, self.pilots[SPEED]?))
     }
 
     /// When giving back wants polling.

@@ -418,9 +418,18 @@ mod tests {
         let rows: Vec<&str> = outcome.table.lines().filter(|line| line.starts_with("scatter")).collect();
         let [_, coupled, stepwise, asynchronous] = rows[..] else { panic!("{}", outcome.table) };
         for exact in [coupled, stepwise] {
-            assert!(exact.contains("  0 of ") && exact.contains("  0.0 s "), "{}", outcome.table);
+            assert!(exact.contains("  0 of "), "{}", outcome.table);
         }
-        assert!(!asynchronous.contains("  0 of ") && !asynchronous.contains("  0.0 s "), "{}", outcome.table);
+        assert!(!asynchronous.contains("  0 of "), "{}", outcome.table);
+        // Its fall and rise, at seconds of ns-3, which passes a fifth more of them.
+        let low = |row: &str| -> Vec<f64> {
+            let words: Vec<&str> = row.split_whitespace().collect();
+            let to = words.iter().position(|word| *word == "to").unwrap();
+            [words[to - 1], words[to + 1]].map(|word| word.parse().unwrap()).to_vec()
+        };
+        for (late_s, exact_s) in low(asynchronous).iter().zip(low(coupled)) {
+            assert!((1.15..1.25).contains(&(late_s / exact_s)), "{}", outcome.table);
+        }
         assert_eq!(outcome.table, run(&plan, &folder, 5, 1).unwrap().table);
     }
 

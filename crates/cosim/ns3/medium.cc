@@ -14,6 +14,7 @@
 #include <ns3/wifi-module.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -221,7 +222,7 @@ void PrintPlaces(double until_s)
         const Vector place = g_all.Get(i)->GetObject<MobilityModel>()->GetPosition();
         std::printf("%.0f %u %.3f %.3f %.3f\n", now_s, i, place.x, place.y, place.z);
     }
-    if (now_s + 1 <= until_s) {
+    if (std::floor(now_s) + 1 <= until_s) {
         Simulator::Schedule(Seconds(1), &PrintPlaces, until_s);
     }
 }

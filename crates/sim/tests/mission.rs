@@ -108,7 +108,9 @@ fn the_pilots_speed_is_overridden_for_the_route_and_restored_after_the_flight() 
         assert!(world.agent_of(0).owed().is_empty());
         let checks = world.status(0).checks;
         assert!(checks.iter().any(|check| check.name == "route speed" && check.passed), "{checks:?}");
-        assert!(world.log().iter().any(|l| l.entry.text.contains("the pilot's WPNAV_SPEED")));
+        for line in ["flies at 8 m/s; the pilot's WPNAV_SPEED 500", "the pilot's WPNAV_SPEED 500 restored"] {
+            assert!(world.log().iter().any(|l| l.entry.text == line), "{line}");
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use crate::flight::FlightResult;
 
 /// How long a line of the table is, in bins: 10 s.
 const LINE_BINS: usize = 50;
-/// No method is later than so many bins: 5 min.
-const LATE_BINS_MOST: usize = 1500;
+/// And a second.
+const SECOND_BINS: usize = 5;
 
 /// kbit/s of all flows of a flight in each bin.
 fn curve(flight: &FlightResult) -> Vec<f64> {
@@ -32,13 +32,19 @@ fn at(curve: &[f64], bin: usize) -> f64 {
     curve.get(bin).copied().unwrap_or_default()
 }
 
-/// Bins in which two curves differ, and the shift of the second, in bins, by which they differ least.
-fn differ(one: &[f64], other: &[f64]) -> (usize, usize) {
-    let bins = one.len().max(other.len());
-    let unlike = (0..bins).filter(|&bin| at(one, bin) != at(other, bin)).count();
-    let by = |late: usize| (0..bins).map(|bin| (at(one, bin) - at(other, bin + late)).abs()).sum::<f64>();
-    let late = (0..LATE_BINS_MOST.min(bins)).min_by(|a, b| by(*a).total_cmp(&by(*b)));
-    (unlike, late.unwrap_or_default())
+/// Bins in which two curves differ.
+fn unlike(one: &[f64], other: &[f64]) -> usize {
+    (0..one.len().max(other.len())).filter(|&bin| at(one, bin) != at(other, bin)).count()
+}
+
+/// When a curve, once at its most, falls under half of that, and when it is over half again, seconds; each second's mean counts.
+fn under_half(curve: &[f64]) -> Option<(f64, Option<f64>)> {
+    let seconds: Vec<f64> = curve.chunks(SECOND_BINS).map(|bins| mean(bins.iter().copied())).collect();
+    let half = seconds.iter().copied().fold(0.0, f64::max) / 2.0;
+    let rose = seconds.iter().position(|second| *second > half)?;
+    let fell = rose + seconds[rose..].iter().position(|second| *second <= half)?;
+    let back = seconds[fell..].iter().position(|second| *second > half).map(|after| (fell + after) as f64);
+    Some((fell as f64, back))
 }
 
 /// Routing and method of a row.
@@ -56,13 +62,16 @@ pub fn table(rows: &[Row]) -> String {
         })
         .collect();
     let all: Vec<Vec<f64>> = rows.iter().map(|row| curves(&row.flights)).collect();
-    let offered = |row: &Row| {
+    // Until the flight ended, or ns-3 where it passed more time.
+    let offered = |row: &Row, bins: usize| {
+        let flown = row.flights.iter().map(|flight| flight.duration.as_secs_f64()).fold(0.0, f64::max);
+        let end_s = flown.max(bins as f64 * FLOW_BIN.as_secs_f64());
         let flows = row.scenario.iter().flat_map(|s| &s.ns3).flat_map(|ns3| &ns3.flows);
-        flows.map(|flow| flow.kbit_s * (flow.seconds.1 - flow.seconds.0)).sum::<f64>()
+        flows.map(|flow| flow.kbit_s * (flow.seconds.1.min(end_s) - flow.seconds.0).max(0.0)).sum::<f64>()
     };
     line(
         &mut t,
-        "flight            medium              flights  failed  received  of offered  bins unlike    late  \
+        "flight            medium              flights  failed  received  of offered  bins unlike  under half of its most  \
          receptions  dated late, mean / most",
     );
     for ((row, name), curve) in rows.iter().zip(&names).zip(&all) {
@@ -73,16 +82,16 @@ pub fn table(rows: &[Row]) -> String {
                 })
         });
         let kbit = curve.iter().sum::<f64>() * FLOW_BIN.as_secs_f64();
-        let (unlike, late) = match reference {
-            Some(of) => {
-                let (unlike, late) = differ(&all[of], curve);
-                (
-                    format!("{unlike} of {}", all[of].len().max(curve.len())),
-                    format!("{:.1} s", late as f64 * FLOW_BIN.as_secs_f64()),
-                )
-            }
-            None => ("-".to_owned(), "-".to_owned()),
+        let unlike = reference.map_or_else(
+            || "-".to_owned(),
+            |of| format!("{} of {}", unlike(&all[of], curve), all[of].len().max(curve.len())),
+        );
+        let low = match under_half(curve) {
+            Some((fell_s, Some(back_s))) => format!("{fell_s:.0} to {back_s:.0} s"),
+            Some((fell_s, None)) => format!("from {fell_s:.0} s"),
+            None => "never".to_owned(),
         };
+        let offered_kbit = offered(row, curve.len());
         let dated =
             row.flights.iter().filter_map(|f| f.lateness).fold(Lateness::default(), |sum, one| Lateness {
                 receptions: sum.receptions + one.receptions,
@@ -92,12 +101,12 @@ pub fn table(rows: &[Row]) -> String {
         line(
             &mut t,
             &format!(
-                "{:<17} {name:<19} {:>7}  {:>6}  {:>5.1} Mbit  {:>8.1} %  {unlike:>11}  {late:>6}  {:>10}  {:.3} / {:.3} ms",
+                "{:<17} {name:<19} {:>7}  {:>6}  {:>5.1} Mbit  {:>8.1} %  {unlike:>11}  {low:>22}  {:>10}  {:.3} / {:.3} ms",
                 row.name,
                 row.flights.len(),
                 row.flights.iter().filter(|f| !f.succeeded()).count(),
                 kbit * 1e-3,
-                if offered(row) > 0.0 { kbit / offered(row) * 100.0 } else { 0.0 },
+                if offered_kbit > 0.0 { kbit / offered_kbit * 100.0 } else { 0.0 },
                 dated.receptions,
                 dated.mean_ms(),
                 dated.most_us as f64 * 1e-3,
@@ -123,11 +132,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_curve_that_comes_later_is_found_as_late_as_it_is() {
-        let one: Vec<f64> = (0..100).map(|bin| if (20..40).contains(&bin) { 500.0 } else { 0.0 }).collect();
-        let late: Vec<f64> = [0.0; 7].into_iter().chain(one.iter().copied()).collect();
-        assert_eq!(differ(&one, &one), (0, 0));
-        // Seven bins at its begin, and seven at its end.
-        assert_eq!(differ(&one, &late), (14, 7));
+    fn a_curve_that_comes_later_falls_and_rises_later() {
+        let bins = |low: std::ops::Range<usize>| {
+            (0..200).map(move |bin| if low.contains(&bin) { 100.0 } else { 500.0 })
+        };
+        let (one, late): (Vec<f64>, Vec<f64>) = (bins(50..100).collect(), bins(60..120).collect());
+        assert_eq!((unlike(&one, &one), unlike(&one, &late)), (0, 30));
+        assert_eq!(
+            (under_half(&one), under_half(&late)),
+            (Some((10.0, Some(20.0))), Some((12.0, Some(24.0))))
+        );
+        assert_eq!((under_half(&one[..80]), under_half(&one[..40])), (Some((10.0, None)), None));
     }
 }
