@@ -455,7 +455,7 @@ impl Executor {
         self.returns.restore();
         match self.returns.poll(now, transmit) {
             Progress::Pending => None,
-            Progress::Done => Some(Ok(text!("the pilot's {} restored", self.returns.restored()))),
+            Progress::Done => Some(Ok(text!("the pilot's {pilots} restored"))),
             Progress::Failed(failure) => Some(Err(returns::not_restored(&pilots, &failure))),
         }
     }

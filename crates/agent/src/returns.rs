@@ -99,8 +99,6 @@ pub(crate) struct Returns {
     /// The parameter that is being overridden, or restored.
     under_way: Option<(usize, Option<Wanted>)>,
     job: Option<Job>,
-    /// What is being restored, or was last, as text.
-    restored: Text,
 }
 
 impl Returns {
@@ -176,13 +174,7 @@ impl Returns {
     pub(crate) fn restore(&mut self) {
         if !matches!(self.under_way, Some((_, None))) {
             (self.under_way, self.job) = (Some((0, None)), None);
-            self.restored = self.pilots();
         }
-    }
-
-    /// What is being restored, or was last, as text.
-    pub(crate) fn restored(&self) -> &Text {
-        &self.restored
     }
 
     /// The pilot's speed of AUTO while it is overridden, under its name.
@@ -227,6 +219,10 @@ impl Returns {
             let Some((index, override_with)) = self.under_way else { return Progress::Done };
             let (_, end) = Wanted::span(override_with);
             let Some((name, kind)) = self.units.name(index).filter(|_| index < end) else {
+                // Known until then: what was given back is told together.
+                if override_with.is_none() {
+                    self.pilots = [None; COUNT];
+                }
                 self.stop();
                 return Progress::Done;
             };
@@ -277,12 +273,7 @@ impl Returns {
                         self.pilots[index] = pilots;
                     }
                 }
-                (Progress::Done, Job::Set(_)) => {
-                    if override_with.is_none() {
-                        self.pilots[index] = None;
-                    }
-                    self.under_way = Some((index + 1, override_with));
-                }
+                (Progress::Done, Job::Set(_)) => self.under_way = Some((index + 1, override_with)),
             }
             self.job = None;
         }

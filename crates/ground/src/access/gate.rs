@@ -222,6 +222,7 @@ mod tests {
         ("POST", paths::FLEET_PARAMETERS, Some(Operator)),
         ("PUT", paths::FLEET_PARAMETERS, Some(Operator)),
         ("POST", paths::FLEET_PARAMETERS_COMPARISON, Some(Observer)),
+        ("GET", paths::FLEET_PARAMETERS_FILE, Some(Observer)),
         ("GET", paths::FLEET_BUNDLE, Some(Observer)),
         ("POST", paths::FLEET_BUNDLE, Some(Operator)),
         ("GET", paths::FLEET_REGION, Some(Observer)),
