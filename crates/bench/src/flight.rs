@@ -84,7 +84,8 @@ pub struct Radio {
 impl FlightResult {
     /// Stops because of a risk, all aircraft together.
     pub fn stops(&self) -> f64 {
-        self.avoidance.iter().map(|a| f64::from(a.stops)).sum()
+        // In integers: the sum of no floats is -0.
+        self.avoidance.iter().map(|a| u64::from(a.stops)).sum::<u64>() as f64
     }
 
     /// Every aircraft ended on the ground, disarmed, with nothing left to do, or at least on the ground where something was to go wrong.

@@ -12,8 +12,9 @@ use super::row::FlightRow;
 use super::stored::write_whole;
 use crate::course::Course;
 
-/// Flights on one page; the courses of others are files alone.
-const FLIGHTS_MOST: usize = 12;
+/// Flights on one page that went as expected, and that did not; the courses of others are files alone.
+const GOOD_MOST: usize = 12;
+const FAILED_MOST: usize = 6;
 /// Swatches in a legend: colours repeat.
 const LEGEND_MOST: usize = 32;
 
@@ -46,16 +47,18 @@ fn read(folder: &Path, key: &str) -> Option<Course> {
 /// # Errors
 /// A drawing that cannot be made.
 pub(super) fn section(folder: &Path, rows: &[FlightRow]) -> Result<String> {
-    let mut known: Vec<(&FlightRow, Course)> =
-        rows.iter().filter_map(|row| Some((row, read(folder, &row.key)?))).collect();
-    // Those that failed last, so that each row has its place.
-    known.sort_by_key(|(row, _)| !row.is_good);
+    let some = |is_good: bool, most: usize| {
+        let these = rows.iter().filter(move |row| row.is_good == is_good);
+        these.filter_map(|row| Some((row, read(folder, &row.key)?))).take(most)
+    };
+    let known: Vec<(&FlightRow, Course)> = some(true, GOOD_MOST).chain(some(false, FAILED_MOST)).collect();
     let mut t = String::from("<h2>Courses</h2>\n");
     if known.is_empty() {
         t.push_str("<p>None was written.</p>\n");
         return Ok(t);
     }
-    let left_out = known.len().saturating_sub(FLIGHTS_MOST);
+    let there = rows.iter().filter(|row| file(folder, &row.key).is_file()).count();
+    let left_out = there.saturating_sub(known.len());
     t.push_str(
         "<p>The first flight of each row, and each that failed: true places, metres from the bench's origin. \
          A ring is the beginning, a cross the end. Time begins when motors were first armed.</p>\n",
@@ -63,7 +66,7 @@ pub(super) fn section(folder: &Path, rows: &[FlightRow]) -> Result<String> {
     if left_out > 0 {
         let _ = writeln!(t, "<p>{left_out} more are in <code>courses</code>, not on this page.</p>");
     }
-    for (i, (row, course)) in known.iter().take(FLIGHTS_MOST).enumerate() {
+    for (i, (row, course)) in known.iter().enumerate() {
         let open = if i == 0 { " open" } else { "" };
         let reference = if row.is_reference { " (reference)" } else { "" };
         let outcome = if row.is_good { "" } else { ", not as expected" };
@@ -98,7 +101,10 @@ fn drawings(course: &Course) -> Result<Vec<String>> {
     let heights: Vec<Vec<Option<f64>>> = course
         .aircraft
         .iter()
-        .map(|trace| trace.place_cm.iter().map(|place| Some(f64::from(place[2]) / 100.0)).collect())
+        .map(|trace| {
+            let stood_cm = trace.place_cm.first().map_or(0, |place| place[2]);
+            trace.place_cm.iter().map(|place| Some(f64::from(place[2] - stood_cm) / 100.0)).collect()
+        })
         .collect();
     let batteries: Vec<Vec<Option<f64>>> = course
         .aircraft
@@ -116,7 +122,7 @@ fn drawings(course: &Course) -> Result<Vec<String>> {
     let one = |line: &Vec<Option<f64>>| vec![line.clone()];
     let all = [
         ("Paths from above", plot::paths(course)?),
-        ("Heights above the origin", over_time("height (m)", true, &heights)?),
+        ("Heights above where each stood", over_time("height (m)", true, &heights)?),
         (
             "Separation: the nearest two of which one flew",
             over_time("distance (m)", true, &one(&course.separation_m))?,

@@ -161,7 +161,7 @@ fn results_are_tables_that_others_read_and_one_page() {
     assert_eq!(page.matches("<details").count(), 4);
     for part in [
         "Paths from above",
-        "Heights above the origin",
+        "Heights above where each stood",
         "Separation: the nearest two",
         "Error in the formation",
         "Radio: receptions",
