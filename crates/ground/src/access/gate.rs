@@ -27,6 +27,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_PARAMETERS
         | paths::FLEET_BUNDLE
         | paths::FLEET_REGION
+        | paths::FLEET_PARAMETERS_FILE
         | paths::FLEET_FLIGHT_SETUP
         | paths::FORMATIONS
         | paths::RECORDS
