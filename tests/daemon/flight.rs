@@ -164,6 +164,7 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
     // An operator sets the flight up otherwise: the holder of the lease, and what can be flown.
     let setup = r#"{"protocol":"muscop","distance_m":31,"landing_distance_m":12,"landing":"sequential"}"#;
     for (index, handle) in fleet.iter().enumerate() {
+        until(handle, "up", |s| s.flight_controller.link == LinkState::Up).await;
         for (token, body, code, words) in [
             ("", setup, 409, "the flight's set-up: found the lease of console"),
             (&*tokens[index], r#"{"protocol":"muscop","spacing_m":31}"#, 400, "unknown field `spacing_m`"),
@@ -282,10 +283,14 @@ async fn two_daemons_fly_a_mission_from_setup_to_landing() {
 async fn a_set_up_of_the_flight_survives_a_restart_until_it_is_cleared() {
     let clock = Clock::real_time();
     let directory = tempfile::tempdir().unwrap();
+    let (_switch, online) = watch::channel(true);
+    let autopilot = flight_controller(Profile::Copter357, (0, 0.0), clock, None, online).await;
     let begin = async || {
         let (hub, mut radios) = hub(1, clock);
-        let config = Config { state: Some(directory.path().into()), ..flown(MASTER.0, 2, none()) };
-        (start(config, clock, radios.remove(0)).await.unwrap(), hub)
+        let config = Config { state: Some(directory.path().into()), ..flown(MASTER.0, 2, tcp(autopilot)) };
+        let handle = start(config, clock, radios.remove(0)).await.unwrap();
+        until(&handle, "up", |s| s.flight_controller.link == LinkState::Up).await;
+        (handle, hub)
     };
     let state = async |handle: &Handle| {
         let answer = ask(handle.address(), "GET", paths::FLIGHT_SETUP, "").await.1;

@@ -91,7 +91,7 @@ pub enum Rejection {
     #[error(transparent)]
     Configuration(#[from] ConfigError),
     /// Nothing is known of the flight controller's motors.
-    #[error("parameters: found no heartbeat of the flight controller, expected one")]
+    #[error("found no heartbeat of the flight controller, expected one: nothing is known of its motors")]
     NotReceived,
     /// In flight parameters are neither read nor set.
     #[error("parameters: found armed motors, expected disarmed ones")]

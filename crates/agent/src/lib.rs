@@ -22,6 +22,7 @@ mod corrections;
 pub mod energy;
 mod executor;
 mod fence;
+mod flight_setup;
 pub mod guardian;
 mod layers;
 mod loan;
@@ -1375,53 +1376,6 @@ impl Agent {
         self.protocol = self.config.coordination.begin(self.seed, now);
         self.has_reported = false;
         self.forget_found();
-    }
-
-    /// Sets the flight up otherwise, on the ground before it begins. The mission is kept where the protocol flies it.
-    #[inline(never)]
-    fn set_flight_up(&mut self, now: Instant, flight: &Coordination, out: &mut Outputs) -> Reply {
-        if let Some(why) = self.check_flight_set_up(flight) {
-            return Reply::Refused(why);
-        }
-        if *flight == self.config.coordination {
-            return Reply::AlreadyKnown;
-        }
-        let is_piloted = budget::is_piloted(&self.config.coordination);
-        self.config.coordination.clone_from(flight);
-        if budget::is_piloted(flight) != is_piloted {
-            self.parameters = budget::watch(flight, now);
-        }
-        self.begin_protocol(now);
-        if !self.mission.is_empty()
-            && let Err(why) = self.protocol.set_mission(&self.mission)
-        {
-            self.mission.clear();
-            out.log(Severity::Warning, text!("the mission is dropped: {why}"));
-        }
-        Reply::Accepted
-    }
-
-    /// Why the flight cannot be set up so now.
-    fn check_flight_set_up(&self, flight: &Coordination) -> Option<Rejection> {
-        let (found, expected) = (flight.me(), self.id());
-        if found != expected {
-            return Some(Rejection::OtherAircraft { found, expected });
-        }
-        if let Err(why) = flight.check() {
-            return Some(why.into());
-        }
-        if let Some(by) = self.authority.taken_by() {
-            return Some(Rejection::Disengaged(by.clone()));
-        }
-        if self.telemetry.armed || self.executor.arms() {
-            return Some(Rejection::SetUpArmed);
-        }
-        let View { phase, state, .. } = self.protocol.view();
-        if phase != Phase::Start {
-            return Some(Rejection::Begun(state));
-        }
-        let is_busy = self.executor.is_busy() || self.waiting.is_some() || self.rejoin.answers();
-        is_busy.then_some(Rejection::OrderUnderWay)
     }
 
     /// Restarts: a fresh protocol with the same mission.

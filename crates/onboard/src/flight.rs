@@ -1,17 +1,13 @@
 //! Keeps over a restart what the swarm's flight is: one file of the state directory, written when the flight is set up, and read by
 //! a daemon that starts. How far along its route the aircraft is changes in flight, and is the guardian's to know.
 
-use std::{
-    fs::File,
-    io::{self, Read as _},
-    path::{Path, PathBuf},
-    sync::mpsc,
-    thread,
-};
+use std::{io, path::Path, sync::mpsc, thread};
 
 use serde::{Deserialize, Serialize};
 use wingbeat_agent::{FlightRecord, StateId};
 use wingbeat_keys::file::write;
+
+use crate::state_directory;
 
 /// The file's name in the state directory.
 const FILE: &str = "flight.json";
@@ -86,17 +82,8 @@ impl KeptFlight {
     }
 }
 
-fn read(path: &PathBuf) -> Result<Option<Box<FlightRecord>>, String> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
-    let mut bytes = Vec::new();
-    file.take(LEN_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > LEN_MAX {
-        return Err(format!("more than {LEN_MAX} bytes"));
-    }
+fn read(path: &Path) -> Result<Option<Box<FlightRecord>>, String> {
+    let Some(bytes) = state_directory::read(path, LEN_MAX)? else { return Ok(None) };
     let Content { version, flight } = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     if version != VERSION {
         return Err(format!("version {version}"));

@@ -22,6 +22,7 @@ use wingbeat_protocol::swarm::{self, Manner, shape};
 use wingbeat_wire::VehicleId;
 
 use crate::config::{Choice, Protocol, ProtocolKeys, Variant, copy_fence, vehicle};
+use crate::state_directory;
 
 /// The file's name in the state directory.
 const FILE: &str = "flight-setup.json";
@@ -388,17 +389,7 @@ fn of(flight: &Coordination) -> FlightSetup {
 }
 
 fn read(path: &Path) -> Result<Option<FlightSetup>, String> {
-    use io::Read as _;
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
-    let mut bytes = Vec::new();
-    file.take(LEN_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > LEN_MAX {
-        return Err(format!("more than {LEN_MAX} bytes"));
-    }
+    let Some(bytes) = state_directory::read(path, LEN_MAX)? else { return Ok(None) };
     let Content { version, setup } = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     if version != VERSION {
         return Err(format!("version {version}"));

@@ -730,7 +730,7 @@ async fn get_flight_setup(
     responses(
         (status = 200, description = "It holds now", body = FlightSetupState),
         (status = 400, description = "A key that the protocol does not have, or a value that cannot be flown", body = ApiError),
-        (status = 409, description = "Motors are armed, a flight has begun, a pilot has the aircraft, or the aircraft has keys and the header `wingbeat-lease` is not the token of its lease", body = ApiError),
+        (status = 409, description = "The flight controller is not received, motors are armed, a flight has begun, a pilot has the aircraft, or the aircraft has keys and the header `wingbeat-lease` is not the token of its lease", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not JSON", body = ApiError),
         (status = 503, description = "The daemon is busy or stopping; or it holds, and cannot be kept over a restart", body = ApiError)))]
@@ -764,22 +764,27 @@ async fn set_flight_up(
     setup: Option<FlightSetup>,
 ) -> Result<Json<FlightSetupState>, Refusal> {
     let (from, lease) = (caller.0, lease_token(headers));
-    // Held until it is kept: what is kept last is what was set last.
-    let keeper = front.setups.clone().lock_owned().await;
-    let asked = setup.clone().map(Box::new);
-    let ask = |reply| Request::FlightSetup(flight_setup::Ask::Write { setup: asked, lease, from, reply });
-    let state = front.ask(caller, ask).await?.map_err(|error| {
-        let is_bad = error.code == "bad_request";
-        Refusal(if is_bad { StatusCode::BAD_REQUEST } else { StatusCode::CONFLICT }, error)
-    })?;
-    // Writing is slow, and no task of the daemon waits for it.
-    let kept = spawn_blocking(move || keeper.keep(setup.as_ref())).await;
-    let kept = kept.map_err(|_| unavailable("unavailable", "the aircraft's daemon is stopping"))?;
-    kept.map_err(|why| {
-        let message = format!("{why}, expected to keep the flight's set-up there: it holds until a restart");
-        unavailable("unavailable", &message)
-    })?;
-    Ok(Json(state))
+    let stopping = |_| unavailable("unavailable", "the aircraft's daemon is stopping");
+    // A task of its own: what holds is kept, whether or not the console waits for the answer.
+    let done = tokio::spawn(async move {
+        // Held until it is kept: what is kept last is what was set last.
+        let keeper = front.setups.clone().lock_owned().await;
+        let asked = setup.clone().map(Box::new);
+        let ask = |reply| Request::FlightSetup(flight_setup::Ask::Write { setup: asked, lease, from, reply });
+        let state = front.ask(caller, ask).await?.map_err(|error| {
+            let is_bad = error.code == "bad_request";
+            Refusal(if is_bad { StatusCode::BAD_REQUEST } else { StatusCode::CONFLICT }, error)
+        })?;
+        // Writing is slow, and no task of the daemon waits for it.
+        let kept = spawn_blocking(move || keeper.keep(setup.as_ref())).await.map_err(stopping)?;
+        kept.map_err(|why| {
+            let message =
+                format!("{why}, expected to keep the flight's set-up there: it holds until a restart");
+            unavailable("unavailable", &message)
+        })?;
+        Ok(Json(state))
+    });
+    done.await.map_err(stopping)?
 }
 
 fn found<T>(answer: Option<T>) -> Result<Json<T>, Refusal> {

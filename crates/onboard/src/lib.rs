@@ -55,6 +55,7 @@ pub mod recording;
 mod regions;
 mod requests;
 mod signing;
+pub mod state_directory;
 mod status;
 mod stream;
 pub mod watchdog;

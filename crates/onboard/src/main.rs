@@ -25,7 +25,7 @@ use wingbeat_onboard::{
         file::{Refused, read_text},
     },
     liveness::Liveness,
-    watchdog,
+    state_directory, watchdog,
 };
 use wingbeat_radio::UdpBroadcast;
 
@@ -105,6 +105,8 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     log_somewhere()?;
     let state = arguments.state.as_deref();
+    // Until this process has ended: another would overwrite what is kept for the next.
+    let _lock = state.map(state_directory::lock).transpose().map_err(|why| anyhow!(why))?;
     let kept::Found { settings, layers, fault } = kept::read_or_kept(&arguments.flags, state, config::read)?;
     let mut daemon = settings.daemon;
     if let Some(fault) = &fault {

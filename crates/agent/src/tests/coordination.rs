@@ -65,6 +65,9 @@ fn a_flight_that_has_begun_armed_motors_and_a_pilot_stand_against_it() {
         Some(Reply::Refused(why)) => why,
         other => panic!("{other:?}"),
     };
+    // A daemon that was started again in flight: nothing is received of its aircraft yet.
+    let mut unknown = Bench::new();
+    assert!(matches!(refused(&mut unknown), Rejection::NotReceived));
     let mut armed = ready();
     armed.armed = true;
     armed.second();
