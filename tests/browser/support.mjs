@@ -1,7 +1,7 @@
 // What the browser tests share: a fleet as a child process, a browser, and looking at the page.
 //
-// They run the release build of `wingbeat`, or $WINGBEAT, and the built page (`cargo xtask test` makes both). Chromium is
-// $CHROMIUM, else /usr/bin/chromium. Screenshots and the fleet's output land under target/browser/.
+// They run the release build of `wingbeat`, or $WINGBEAT (`cargo xtask test`: its build for development), and the built page.
+// Chromium is $CHROMIUM, else /usr/bin/chromium. Screenshots and the fleet's output land under target/browser/.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

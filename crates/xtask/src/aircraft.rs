@@ -46,7 +46,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         "--package",
         "wingbeat-cli",
     ]))?;
-    cross::aircraft(root, Target::X86_64)?;
+    cross::aircraft(root, Target::X86_64, cross::Profile::Dist)?;
     let script = "ip link set lo up && exec \"$0\" bench aircraft --inside";
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig=KILL", "--", "unshare", "--net", "--pid", "--fork", "--kill-child"]);

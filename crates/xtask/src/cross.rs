@@ -22,8 +22,25 @@ pub(crate) use self::vectors::{vectors, vectors_missing};
 
 use crate::process;
 
-/// What is installed is built with it.
-const PROFILE: &str = "dist";
+/// How programs are built.
+#[derive(Clone, Copy)]
+pub(crate) enum Profile {
+    /// As they are installed: small, in minutes.
+    Dist,
+    /// As the tests are: what is found does not depend on it.
+    Dev,
+}
+
+impl Profile {
+    /// Its name, and that of its folder.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Dist => ["dist", "dist"],
+            Self::Dev => ["dev", "debug"],
+        }
+    }
+}
+
 /// A machine that reaches no download server reports it within this, or hangs.
 const INSTALL_LIMIT: Duration = Duration::from_secs(120);
 /// qemu starts a program within this.
@@ -120,17 +137,17 @@ const GROUND: Built = ("wingbeat-cli", &["wingbeat"]);
 
 /// Builds for `target`, and prints one line of findings per program.
 pub(crate) fn run(root: &Path, target: Target) -> Result<Programs> {
-    build(root, target, has_target(target)?, &[AIRCRAFT, GROUND])
+    build(root, target, Profile::Dist, has_target(target)?, &[AIRCRAFT, GROUND])
 }
 
 /// The aircraft's programs alone.
-pub(crate) fn aircraft(root: &Path, target: Target) -> Result<Programs> {
-    build(root, target, has_target(target)?, &[AIRCRAFT])
+pub(crate) fn aircraft(root: &Path, target: Target, profile: Profile) -> Result<Programs> {
+    build(root, target, profile, has_target(target)?, &[AIRCRAFT])
 }
 
 /// The same by Debian's compiler, on a machine that reaches rustup's server too.
 pub(crate) fn run_by_debian(root: &Path, target: Target) -> Result<Programs> {
-    build(root, target, false, &[AIRCRAFT, GROUND])
+    build(root, target, Profile::Dist, false, &[AIRCRAFT, GROUND])
 }
 
 /// Whether rustup has the standard library, or could get it.
@@ -139,7 +156,14 @@ fn has_target(target: Target) -> Result<bool> {
     Ok(missing(target).is_none() && (installed(triple)? || install(triple)))
 }
 
-fn build(root: &Path, target: Target, has_target: bool, crates: &[Built]) -> Result<Programs> {
+fn build(
+    root: &Path,
+    target: Target,
+    profile: Profile,
+    has_target: bool,
+    crates: &[Built],
+) -> Result<Programs> {
+    let [profile, folder_of_profile] = profile.names();
     if let Some(what) = missing(target) {
         bail!("{what}");
     }
@@ -160,7 +184,7 @@ fn build(root: &Path, target: Target, has_target: bool, crates: &[Built]) -> Res
         let mut build = process::cargo();
         build
             .current_dir(root)
-            .args(["build", "--profile", PROFILE, "--target", triple, "--bins", "--package", package])
+            .args(["build", "--profile", profile, "--target", triple, "--bins", "--package", package])
             .arg("--target-dir")
             .arg(&folder)
             .env(variable("LINKER"), &linker);
@@ -169,7 +193,7 @@ fn build(root: &Path, target: Target, has_target: bool, crates: &[Built]) -> Res
         }
         process::run(&mut build)?;
     }
-    let programs = folder.join(triple).join(PROFILE);
+    let programs = folder.join(triple).join(folder_of_profile);
     for name in crates.iter().flat_map(|(_, programs)| *programs) {
         let program = programs.join(name);
         println!("cross: {}", judge(&program, target)?);

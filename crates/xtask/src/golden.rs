@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::process;
 
 const FILE: &str = "tests/golden/traces.toml";
 
@@ -120,17 +119,16 @@ struct Golden {
     tables: Traces,
 }
 
-/// Flies, and compares or writes. Says how many rows there were.
-pub(crate) fn run(root: &Path, full: bool, write: bool) -> Result<String> {
-    let program = process::build_wingbeat(root)?;
+/// Flies with this `wingbeat`, and compares or writes. Says how many rows there were.
+pub(crate) fn run(root: &Path, program: &Path, full: bool, write: bool) -> Result<String> {
     let path = root.join(FILE);
     let mut golden = match std::fs::read_to_string(&path) {
         Ok(text) => toml::from_str(&text).with_context(|| FILE.to_owned())?,
         Err(_) if write => Golden::default(),
         Err(error) => bail!("{FILE}: {error}; expected the traces (`cargo xtask golden --write --full`)"),
     };
-    let quick = fly(root, &program, &QUICK)?;
-    let full = if full { Some(fly(root, &program, &FULL)?) } else { None };
+    let quick = fly(root, program, &QUICK)?;
+    let full = if full { Some(fly(root, program, &FULL)?) } else { None };
     if write {
         (golden.quick, golden.tables) = (quick.traces, quick.tables);
         golden.full = full.map_or(golden.full, |full| full.traces);

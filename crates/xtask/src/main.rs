@@ -189,7 +189,9 @@ fn main() -> ExitCode {
         Command::Bench { part: Some(Part::Cosim), seed, program, .. } => {
             cosim::run(&root, seed, program.as_deref())
         }
-        Command::Golden { full, write } => golden::run(&root, full, write).map(|line| println!("{line}")),
+        Command::Golden { full, write } => process::build_wingbeat(&root)
+            .and_then(|program| golden::run(&root, &program, full, write))
+            .map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),
         Command::Chip { host } => chip::run(&root, host).map(|line| println!("{line}")),
         Command::Cross { target, debian: false } => cross::run(&root, target).map(drop),

@@ -69,7 +69,7 @@ pub(crate) fn run(root: &Path, package: Option<&Path>, programs: bool) -> Result
     let package = match package {
         Some(file) => file.to_path_buf(),
         None => {
-            let programs = cross::aircraft(root, Target::Aarch64)?;
+            let programs = cross::aircraft(root, Target::Aarch64, cross::Profile::Dist)?;
             let out = folder.join("packages");
             dist::deb(root, Package::Aircraft, Target::Aarch64, &programs, dist::VERSION, &out)?
         }

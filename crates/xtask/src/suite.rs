@@ -92,14 +92,15 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         ns3::program(root).map(|path| println!("{}", path.display()))
     });
     let has_nextest = process::succeeds_within(&mut cargo(&["nextest", "--version"]), VERSION_LIMIT);
-    // Built first: what is shipped is built while they run, of which most wait.
+    // With it `wingbeat`, for the steps below: built for development it checks its arithmetic too, and the bytes are the same.
     suite.check("rust build", || {
         let run: &[&str] = if has_nextest { &["nextest", "run"] } else { &["test", "--all-targets"] };
         process::run(&mut cargo(&[run, &["--workspace", "--no-run", "--color", "never"]].concat()))
     });
-    let release = Beside::begin("release build", {
-        let root = root.to_owned();
-        move || process::build_wingbeat(&root).map(|_| String::new())
+    let wingbeat = root.join("target/debug/wingbeat");
+    let golden = Beside::begin("golden", {
+        let (root, wingbeat) = (root.to_owned(), wingbeat.clone());
+        move || golden::run(&root, &wingbeat, false, false)
     });
     if has_nextest {
         // Most of its time a flight in real time waits: twice as many run as there are processors.
@@ -114,7 +115,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             ["test", "--workspace", "--all-targets", "--no-fail-fast", "--quiet", "--color", "never"];
         suite.tests("rust", Report::ClosingLines, || Ok(without_sitl(&arguments)));
     }
-    suite.end(release);
+    suite.end(golden);
     // Examples in the documentation are not required.
     suite.tests("rust documentation", Report::ClosingLinesOfAnyNumber, || {
         Ok(cargo(&["test", "--workspace", "--doc", "--no-fail-fast", "--quiet", "--color", "never"]))
@@ -129,19 +130,13 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         Ok(web::npm(&page, &[&["test", "--silent", "--"][..], &reporters].concat()))
     });
     suite.check("web build", || process::run(&mut web::npm(&page, &["run", "--silent", "build"])));
-    let golden = Beside::begin("golden", {
-        let root = root.to_owned();
-        move || golden::run(&root, full, false)
-    });
-    suite.optional("arm64", Ok(pi::emulated::missing(None)), || {
-        pi::emulated::run(root, &process::build_wingbeat(root)?, None)
-    });
+    suite.optional("arm64", Ok(pi::emulated::missing(None)), || pi::emulated::run(root, &wingbeat, None));
     let report = root.join("target/reports/browser.xml");
     suite.tests("browser", Report::Junit(report.clone()), || {
         web::install(root, "tests/browser")?;
         let mut test = Command::new("node");
         // One after the other: two fleets and two browsers in parallel would only slow each other down.
-        test.current_dir(root).args(["--test", "--test-concurrency=1", "--test-timeout=600000"]);
+        test.current_dir(root).env("WINGBEAT", &wingbeat).args(["--test", "--test-concurrency=1", "--test-timeout=600000"]);
         test.args(["--test-reporter=tap", "--test-reporter-destination=stdout", "--test-reporter=junit"]);
         test.arg(format!("--test-reporter-destination={}", report.display()));
         test.args(
@@ -150,8 +145,11 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         );
         Ok(test)
     });
-    suite.end(golden);
     if full {
+        suite.check("golden full", || {
+            let wingbeat = process::build_wingbeat(root)?;
+            golden::run(root, &wingbeat, true, false).map(|line| println!("{line}"))
+        });
         if std::env::var_os("WINGBEAT_SITL").is_none() {
             println!("\nfull: no SITL; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
         }

@@ -21,7 +21,7 @@ pub(super) struct Packages {
 
 /// Builds them.
 pub(super) fn build(root: &Path) -> Result<Packages> {
-    let programs = cross::aircraft(root, Target::X86_64)?;
+    let programs = cross::aircraft(root, Target::X86_64, cross::Profile::Dist)?;
     let out = root.join("target/nspawn/packages");
     let deb = |version| dist::deb(root, Package::Aircraft, Target::X86_64, &programs, version, &out);
     Ok(Packages { now: deb(dist::VERSION)?, next: deb(NEXT)? })
