@@ -90,6 +90,8 @@ const INSECURE: &str =
 /// Bytes for the autopilot are withheld for so long at most until what they override is on the disk: half of what stops an
 /// aircraft whose guided targets stay away. A card takes that in a few hundredths of a second.
 const WITHHOLD_MAX: Duration = Duration::from_millis(1_500);
+/// On the ground nothing is flown meanwhile, and what asks for a parameter repeats itself for longer.
+const WITHHOLD_MAX_DISARMED: Duration = Duration::from_secs(4);
 /// And so many: all that an agent sends in that time.
 const WITHHELD_LEN_MAX: usize = 16 * 1024;
 /// The id of that command.
@@ -158,7 +160,7 @@ async fn kept(withheld: &mut Option<Withheld>) -> Result<(), String> {
     match tokio::time::timeout_at(*until, written).await {
         Ok(Ok(written)) => written.map_err(|error| error.to_string()),
         Ok(Err(_)) => Err("no writing thread".into()),
-        Err(_) => Err(format!("no end of it for {} ms", WITHHOLD_MAX.as_millis())),
+        Err(_) => Err("no end of it in time".into()),
     }
 }
 
@@ -998,7 +1000,8 @@ impl<R: Radio> Driver<R> {
         }
         if let Some(written) = self.owing.keep(&self.agent.owed()) {
             let pieces = self.withheld.take().map(|withheld| withheld.pieces).unwrap_or_default();
-            self.withheld = Some(Withheld { written, until: KernelInstant::now() + WITHHOLD_MAX, pieces });
+            let most = if self.agent.is_armed() { WITHHOLD_MAX } else { WITHHOLD_MAX_DISARMED };
+            self.withheld = Some(Withheld { written, until: KernelInstant::now() + most, pieces });
         }
         if !self.out.autopilot.is_empty() {
             let bytes = self.out.autopilot.to_vec();

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-
 const FILE: &str = "tests/golden/traces.toml";
 
 const HEADER: &str = "\

@@ -31,8 +31,7 @@ const PACKAGES: &str = "systemd,systemd-sysv,dbus,iproute2,iw,iputils-arping";
 /// Builds what is needed and runs the test in a network namespace of its own, on a machine that lacks
 /// nothing.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let build = ["build", "--quiet", "--bins", "--package", "wingbeat-cli"];
-    process::run(process::cargo().current_dir(root).args(build))?;
+    process::build_wingbeat_dev(root)?;
     packages::build(root)?;
     debian(root)?;
     let me = std::env::current_exe()?;

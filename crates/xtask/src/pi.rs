@@ -57,9 +57,7 @@ pub(crate) fn missing(package: Option<&Path>) -> Result<Option<String>> {
 /// Builds what is needed, on a machine that lacks nothing, and flies; the package too unless one is given. With
 /// `programs` without a machine.
 pub(crate) fn run(root: &Path, package: Option<&Path>, programs: bool) -> Result<()> {
-    let build = ["build", "--quiet", "--bins", "--package", "wingbeat-cli"];
-    process::run(process::cargo().current_dir(root).args(build))?;
-    let wingbeat = root.join("target/debug/wingbeat");
+    let wingbeat = process::build_wingbeat_dev(root)?;
     if programs {
         return emulated::run(root, &wingbeat, package);
     }

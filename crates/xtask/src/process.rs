@@ -60,6 +60,13 @@ pub(crate) fn build_wingbeat(root: &Path) -> Result<PathBuf> {
     Ok(root.join("target/release/wingbeat"))
 }
 
+/// Builds the program `wingbeat` for development as `cargo xtask test` does, with the same features: after it nothing is built
+/// anew. Returns its path.
+pub(crate) fn build_wingbeat_dev(root: &Path) -> Result<PathBuf> {
+    run(cargo().current_dir(root).args(["build", "--quiet", "--workspace", "--bins", "--examples"]))?;
+    Ok(root.join("target/debug/wingbeat"))
+}
+
 /// Runs a program that must succeed, its output going straight to the terminal.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = spawn(command)?.wait().with_context(|| format!("waiting for {}", show(command)))?;

@@ -136,7 +136,8 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         web::install(root, "tests/browser")?;
         let mut test = Command::new("node");
         // One after the other: two fleets and two browsers in parallel would only slow each other down.
-        test.current_dir(root).env("WINGBEAT", &wingbeat).args(["--test", "--test-concurrency=1", "--test-timeout=600000"]);
+        test.current_dir(root).env("WINGBEAT", &wingbeat);
+        test.args(["--test", "--test-concurrency=1", "--test-timeout=600000"]);
         test.args(["--test-reporter=tap", "--test-reporter-destination=stdout", "--test-reporter=junit"]);
         test.arg(format!("--test-reporter-destination={}", report.display()));
         test.args(

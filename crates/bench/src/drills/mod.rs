@@ -78,6 +78,8 @@ pub enum Kind {
     Gnss,
     /// A daemon ends and is started again, with or without a guardian.
     DaemonRestarts,
+    /// Two daemons end within 15 s of each other; one is started again, the other too, later, or never.
+    TwoDaemons,
     /// Datagrams come late, overtake each other, and come twice, the whole flight long.
     Datagrams,
     /// The operator commands *Hold*, *Return* and *Land* within a second, from two consoles.
@@ -136,7 +138,7 @@ impl Kind {
         Self::Combined,
     ];
     /// What else goes wrong with such a swarm: no part of [`Kind::Combined`].
-    pub const TROUBLE: [Self; 9] = [
+    pub const TROUBLE: [Self; 10] = [
         Self::SerialCut,
         Self::SerialFlaps,
         Self::AutopilotReboots,
@@ -144,6 +146,7 @@ impl Kind {
         Self::Failsafe,
         Self::Gnss,
         Self::DaemonRestarts,
+        Self::TwoDaemons,
         Self::Datagrams,
         Self::Consoles,
     ];

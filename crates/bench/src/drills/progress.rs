@@ -100,11 +100,12 @@ struct Aircraft {
     stage: Stage,
     since: Instant,
     reached: Option<u16>,
+    left: Option<u16>,
 }
 
 impl Progress {
     pub(super) fn new(count: usize) -> Self {
-        let aircraft = Aircraft { stage: Stage::Start, since: Instant::ZERO, reached: None };
+        let aircraft = Aircraft { stage: Stage::Start, since: Instant::ZERO, reached: None, left: None };
         Self { aircraft: vec![aircraft; count] }
     }
 
@@ -144,7 +145,9 @@ impl Progress {
             if aircraft.reached.replace(waypoint) != Some(waypoint) {
                 pass(Milestone::Reached { waypoint, position: change.position });
             }
-            if m % 2 == 1 {
+            // One that rejoins on a leg left its waypoint before its daemon ended, and was judged then.
+            if m % 2 == 1 && aircraft.left < Some(waypoint) {
+                aircraft.left = Some(waypoint);
                 pass(Milestone::Left { waypoint, given_up: change.given_up.clone() });
             }
         }

@@ -54,6 +54,9 @@ fn trouble(rng: &mut Pcg64Mcg, kind: Kind) -> Vec<Step> {
     if kind == Kind::Consoles {
         return trouble::two_consoles(rng, whose).into_iter().map(step).collect();
     }
+    if kind == Kind::TwoDaemons {
+        return trouble::two_daemons(rng, whose).into_iter().map(step).collect();
+    }
     let inflict = |fault| (Duration::ZERO, Act::Inflict(whose, fault));
     trouble::draw(rng, kind).into_iter().map(inflict).map(step).collect()
 }

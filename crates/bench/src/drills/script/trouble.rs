@@ -7,7 +7,7 @@ use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::flight_controller::Parameter;
 use wingbeat_sim::rng::Pcg64Mcg;
 
-use super::{Act, Role, below, between, one_of, seconds};
+use super::{Act, Death, Role, below, between, one_of, seconds};
 use crate::drills::Kind;
 
 /// An estimate that nothing checks may be off by so much over the ground, metres: aircraft land 10 m apart, and of those
@@ -102,6 +102,22 @@ pub(super) fn battery_failsafe(rng: &mut Pcg64Mcg) -> [(Parameter, f32); 4] {
         (Parameter::BATT_FS_LOW_ACT, action),
         (Parameter::BATT_LOW_MAH, LOW_MAH),
     ]
+}
+
+/// The daemon of one ends and is started again; within 15 s that of another ends, half of the time for good. Where both are one
+/// aircraft, its daemon ends once more while it rejoins, or after. All have a guardian, or none.
+pub(super) fn two_daemons(rng: &mut Pcg64Mcg, whose: Role) -> Vec<(Duration, Act)> {
+    let follower = Role::Follower(below(rng, 1_000) as usize);
+    let other = one_of(rng, [Role::Master, Role::Leader, follower]);
+    let (later, guarded) = (seconds(between(rng, 0.0, 15.0)), below(rng, 2) == 1);
+    let mut restart = || {
+        let until = Instant::ZERO + seconds(between(rng, 1.0, 10.0));
+        Fault::DaemonRestarts { vehicle: 0, guarded, until }
+    };
+    let (first, second) = (Act::Inflict(whose, restart()), Act::Inflict(other, restart()));
+    let death = if guarded { Death::Guarded } else { Death::Companion };
+    let second = if below(rng, 2) == 1 { second } else { Act::Kill(other, death) };
+    vec![(Duration::ZERO, first), (later, second)]
 }
 
 /// *Hold*, *Return* and *Land* within a second, in any order, to one aircraft or to all.
