@@ -97,8 +97,9 @@ pub(crate) fn fly(plan: &Plan, arguments: &RunArguments, out: &Path) -> Result<E
     results::write(out, &about, &outcome.table, &outcome.figures, &flights)?;
     let code = print_outcome(plan, arguments, &outcome)?;
     eprintln!("{}: table.txt, flights.csv, aircraft.csv, results.json, index.html", out.display());
-    // A shard that ended the campaign is no failed task of its engine.
-    Ok(if shard == Shard::WHOLE { code } else { ExitCode::SUCCESS })
+    // A shard that ended the campaign is no failed task of its engine, also where it is the only one.
+    let is_task = arguments.shard.is_some() || arguments.shards.is_some();
+    Ok(if is_task { ExitCode::SUCCESS } else { code })
 }
 
 /// The command that flies the same again, for people.

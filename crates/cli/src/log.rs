@@ -282,6 +282,9 @@ fn print_outcome(outcome: &Outcome) {
         let at_s = at.as_secs_f64();
         print(&format!("{at_s:.3} s: {count} records were lost in flight: the replay ends there"));
     }
+    if let Some(flaw) = &outcome.flaw {
+        print(&format!("{flaw}: the replay ends there"));
+    }
     match &outcome.difference {
         None => print("every output is the same"),
         Some(difference) => print(&format!("first difference at {difference}")),
@@ -442,7 +445,13 @@ fn export(arguments: &ExportArguments) -> Result<()> {
         }
         None => Box::new(BufWriter::new(std::io::stdout())),
     };
-    let tracks = || track::tracks(&logs);
+    let tracks = || {
+        let tracks = track::tracks(&logs);
+        for track in tracks.iter().filter(|track| track.fixes.is_empty()) {
+            eprintln!("{}: found no position in its log: it is left out", track.name);
+        }
+        tracks
+    };
     match arguments.to {
         Format::Tlog => drop(tlog::write(one()?, &mut to)?),
         Format::Csv => {

@@ -41,6 +41,13 @@ impl Clock {
         self.gnss_base_us.or(self.utc_base_us)
     }
 
+    /// UTC at the agent time zero of a log, microseconds after 1970, by which it is put on one clock with others. Of a bench's
+    /// nothing: it has no clock of a computer, and needs none, as its agents began together.
+    pub fn shared_base_us(log: &Log) -> Option<u64> {
+        let has_utc = log.about.contains_key("utc_of_agent_time_zero_us");
+        has_utc.then(|| Self::of(log).base_us()).flatten()
+    }
+
     /// How far the computer's clock was ahead of GNSS time, microseconds.
     pub fn ahead_us(&self) -> Option<i64> {
         let difference = |utc: u64, gnss: u64| i64::try_from(i128::from(utc) - i128::from(gnss)).ok();
@@ -177,17 +184,39 @@ mod tests {
     use super::*;
     use crate::recorder::Block;
 
+    const GNSS_BASE_US: u64 = 1_800_000_000_000_000;
+    /// The autopilot booted 20 s before the agent began.
+    const BOOTED_US: u64 = GNSS_BASE_US - 20_000_000;
+
+    fn frame(message: &MavMessage) -> Vec<u8> {
+        let mut bytes = heapless::Vec::<u8, 280>::new();
+        encode_v2(MavHeader::default(), message, &mut bytes).unwrap();
+        bytes.to_vec()
+    }
+
+    #[test]
+    fn gnss_time_that_steps_counts_as_it_was_after_the_last_step() {
+        const STEPS_US: [i64; 2] = [-40_000_000, 18_000_000];
+        let mut log = log(0, false, GpsFixType::GPS_FIX_TYPE_3D_FIX);
+        let (mut block, mut last) = (Block::default(), 0);
+        for (i, step_us) in STEPS_US.into_iter().enumerate() {
+            for second in 0..5 {
+                let at_us = 40_000_000 + 10_000_000 * i as u64 + 1_000_000 * second;
+                let time = SYSTEM_TIME_DATA {
+                    time_unix_usec: (GNSS_BASE_US + at_us).saturating_add_signed(step_us),
+                    time_boot_ms: ((GNSS_BASE_US + at_us - BOOTED_US) / 1_000) as u32,
+                };
+                let bytes = frame(&MavMessage::SYSTEM_TIME(time));
+                block.push(&mut last, at_us + 4_000, &Event::Autopilot(&bytes));
+            }
+        }
+        log.blocks.push(block);
+        assert_eq!(Clock::of(&log).gnss_base_us, Some(GNSS_BASE_US + 18_000_000));
+    }
+
     /// A log whose computer's clock is `ahead_us` ahead of GNSS time, and is set right by a step where that is wanted.
     fn log(ahead_us: u64, is_set: bool, fix_type: GpsFixType) -> Log {
-        const GNSS_BASE_US: u64 = 1_800_000_000_000_000;
-        // The autopilot booted 20 s before the agent began.
-        const BOOTED_US: u64 = GNSS_BASE_US - 20_000_000;
         let (mut block, mut last) = (Block::default(), 0);
-        let frame = |message: &MavMessage| {
-            let mut bytes = heapless::Vec::<u8, 280>::new();
-            encode_v2(MavHeader::default(), message, &mut bytes).unwrap();
-            bytes.to_vec()
-        };
         let mut push = |at_us: u64, event: &Event<'_>| block.push(&mut last, at_us, event);
         push(0, &Event::Utc(GNSS_BASE_US + ahead_us));
         for second in 1..30_u64 {

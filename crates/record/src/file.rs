@@ -266,12 +266,10 @@ impl LogFile {
             self.put_place("/position", at_us, place)?;
         }
         let [east, north, up] = sample.velocity_cm_s.map(|cm_s| f64::from(cm_s) / 1e2);
-        let state = json!({
+        let mut state = json!({
             "state": sample.state,
             "engaged": sample.engaged,
-            "mode_number": sample.mode_number,
             "armed": sample.armed,
-            "waypoint_reached": sample.reached,
             "height_m": f64::from(sample.height_mm) / 1e3,
             "east_m_s": east,
             "north_m_s": north,
@@ -279,8 +277,18 @@ impl LogFile {
             // Two decimals, as the velocity has.
             "speed_m_s": ((east * east + north * north).sqrt() * 1e2).round() / 1e2,
             "heading_deg": f64::from(sample.heading_cdeg) / 1e2,
-            "battery_percent": sample.battery_percent,
         });
+        // What is not known is absent: the schema has numbers there, no nulls.
+        let known = [
+            ("mode_number", sample.mode_number),
+            ("waypoint_reached", sample.reached.map(u32::from)),
+            ("battery_percent", sample.battery_percent.map(u32::from)),
+        ];
+        for (name, value) in known {
+            if let Some(value) = value {
+                state[name] = value.into();
+            }
+        }
         if self.plotted.state != sample.state {
             self.plotted.state = sample.state.into();
         }
@@ -326,8 +334,29 @@ impl LogFile {
     }
 
     fn put_datagram(&mut self, topic: &str, at_us: u64, datagram: &Datagram) -> Result<(), McapError> {
-        let value = serde_json::to_value(datagram).unwrap_or_default();
+        let (kind, message) = plain(serde_json::to_value(&datagram.message).unwrap_or_default());
+        let value = json!({
+            // As text: an id has more digits than a viewer's numbers.
+            "from": datagram.from.to_string(),
+            "counter": datagram.counter,
+            "flight": datagram.flight,
+            "kind": kind,
+            "message": message,
+        });
         self.put_json(topic, &schema::DATAGRAM, at_us, &value)
+    }
+}
+
+/// The name of a message, and what it has as an object, however it is written: a schema has one type for each field.
+fn plain(message: Value) -> (String, Value) {
+    let (kind, content) = match message {
+        Value::String(kind) => return (kind, json!({})),
+        Value::Object(variant) => variant.into_iter().next().unwrap_or_default(),
+        other => (String::new(), other),
+    };
+    match content {
+        Value::Object(fields) => (kind, Value::Object(fields)),
+        other => (kind, json!({ "value": other })),
     }
 }
 

@@ -64,13 +64,20 @@ impl Log {
         Ok(Self { blocks, ..log })
     }
 
-    /// Reads a file, as far as it goes or `each` wants another block; the log has no blocks.
+    /// Reads a file, as far as it goes or `each` wants another block; the log has no blocks. A block with a record that cannot
+    /// be read is handed over up to that record, and is the last.
     ///
     /// # Errors
     /// As [`Log::read`].
-    pub fn read_with(path: &Path, mut each: impl FnMut(Block) -> bool) -> Result<Self, ReadError> {
+    pub fn read_with(path: &Path, each: impl FnMut(Block) -> bool) -> Result<Self, ReadError> {
+        Self::read_part(path, each).map(|(log, _)| log)
+    }
+
+    /// The same, and whether it only ends early: what is there is good.
+    fn read_part(path: &Path, mut each: impl FnMut(Block) -> bool) -> Result<(Self, bool), ReadError> {
         let mut file = File::open(path)?;
         let mut log = Self::default();
+        let mut is_cut = false;
         let options = LinearReaderOptions::default()
             .with_skip_end_magic(true)
             .with_prevalidate_chunk_crcs(true)
@@ -90,6 +97,7 @@ impl Log {
                 }
                 Ok(LinearReadEvent::Record { data, opcode }) => (data, opcode),
                 Err(error) => {
+                    is_cut = matches!(error, mcap::McapError::UnexpectedEof);
                     log.flaw = Some(error.to_string());
                     break;
                 }
@@ -99,8 +107,15 @@ impl Log {
                 Ok(Record::Message { header, data }) if Some(header.channel_id) == journal => {
                     match schema::read_journal_message(&data) {
                         Some((from_us, records)) => {
-                            if !each(Block { from_us, records: records.to_vec(), count: 0 }) {
-                                return Ok(log);
+                            let (good_len, problem) = good(records);
+                            let block = Block { from_us, records: records[..good_len].to_vec(), count: 0 };
+                            if !each(block) {
+                                return Ok((log, false));
+                            }
+                            if let Some(error) = problem {
+                                // The checksums hold: it is of another version.
+                                log.flaw = Some(format!("a record of the journal cannot be read ({error})"));
+                                break;
                             }
                         }
                         None => {
@@ -119,6 +134,7 @@ impl Log {
             }
         }
         if !is_ended && log.flaw.is_none() {
+            is_cut = true;
             log.flaw = Some("the file is not ended".into());
         }
         // A file that was cut in its first chunk is a log without records.
@@ -130,34 +146,77 @@ impl Log {
             };
             return Err(ReadError::NoLog { found });
         }
-        Ok(log)
+        Ok((log, is_cut))
     }
 
-    /// Reads a file and the parts that follow it, up to the first that has a flaw.
+    /// Reads a file and the parts that follow it, up to the first after which records are missing. What the disk did not take
+    /// at the end of a part, the next one states: it is read on.
     ///
     /// # Errors
     /// As [`Log::read`], of the first.
     pub fn read_flight(path: &Path) -> Result<Self, ReadError> {
-        let mut log = Self::read(path)?;
+        let read = |path: &Path| {
+            let mut blocks = Vec::new();
+            let (log, is_cut) = Self::read_part(path, |block| {
+                blocks.push(block);
+                true
+            })?;
+            Ok::<_, ReadError>((Self { blocks, ..log }, is_cut))
+        };
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (mut log, mut is_cut) = read(path)?;
         let mut last = path.to_path_buf();
         while let Some(next) = crate::store::next_part(&last) {
-            match Self::read(&next) {
-                // What a file lost at its end, the next one states.
-                Ok(more) => {
+            let found = read(&next);
+            let flaw = match (log.flaw.take(), found) {
+                (None, Ok((more, more_is_cut))) => {
                     log.blocks.extend(more.blocks);
-                    log.flaw = more.flaw;
+                    (log.flaw, is_cut) = (more.flaw, more_is_cut);
+                    last = next;
+                    continue;
                 }
-                Err(error) => log.flaw = Some(format!("{}: {error}", next.display())),
-            }
-            last = next;
+                (Some(_), Ok((more, more_is_cut))) if is_cut && more.begins_with_a_loss() => {
+                    log.blocks.extend(more.blocks);
+                    (log.flaw, is_cut) = (more.flaw, more_is_cut);
+                    last = next;
+                    continue;
+                }
+                (None, Err(error)) => format!("{}: {error}", name(&next)),
+                (Some(flaw), _) => format!("{}: {flaw}: the parts after it are left out", name(&last)),
+            };
+            log.flaw = Some(flaw);
+            break;
         }
         Ok(log)
+    }
+
+    /// Whether its first record states that records before it were lost.
+    fn begins_with_a_loss(&self) -> bool {
+        matches!(self.entries().next(), Some(Ok(Entry { event: Event::Lost(_), .. })))
     }
 
     /// The records, in order. After one that cannot be read there is none.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry<'_>, postcard::Error>> {
         entries(&self.blocks)
     }
+}
+
+/// How many bytes of records can be read, and why no more: an input counts where all that was answered to it can be.
+fn good(records: &[u8]) -> (usize, Option<postcard::Error>) {
+    let (mut rest, mut good_len) = (records, 0);
+    while !rest.is_empty() {
+        let at = records.len() - rest.len();
+        match Event::read(rest) {
+            Ok((_, event, after)) => {
+                if !event.is_output() {
+                    good_len = at;
+                }
+                rest = after;
+            }
+            Err(error) => return (good_len, Some(error)),
+        }
+    }
+    (records.len(), None)
 }
 
 /// The records of blocks, in order. After one that cannot be read there is none.

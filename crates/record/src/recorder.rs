@@ -1,8 +1,8 @@
 //! Next to the agent: writes what happens into blocks and hands each on when it is full, or three quarters of a second old. It waits for
 //! nothing unless its host wants it to.
 
-use wingbeat_agent::{Agent, Input, Outputs, StateId};
-use wingbeat_geo::{Duration, Instant};
+use wingbeat_agent::{Agent, Input, Outputs, Sample, StateId};
+use wingbeat_geo::{Duration, Instant, Position};
 
 use crate::event::{Event, Plotted, outputs};
 use crate::start::Start;
@@ -12,8 +12,11 @@ use crate::writer::{Blocks, Handover};
 const BLOCK_LEN: usize = 48 * 1024;
 /// Or when its first record is as old as this: the rest of a second is for the card to take it.
 const BLOCK_AGE: Duration = Duration::from_millis(750);
-/// Between two samples of what is plotted.
-const SAMPLE_PERIOD: Duration = Duration::from_millis(250);
+/// Between two samples of what is plotted at least, where the position is another: four times a second it comes, and a sample has
+/// the time at which it came. Sampled by a period of its own it had times that were off by up to a quarter of a second.
+const SAMPLE_LEAST: Duration = Duration::from_millis(200);
+/// Where no other position came.
+const SAMPLE_MOST: Duration = Duration::from_millis(300);
 
 /// Records, one after another, and the agent time of the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +49,16 @@ pub struct Recorder {
     block: Block,
     last_us: u64,
     lost: u64,
-    sampled: Option<(Instant, StateId)>,
+    sampled: Option<Sampled>,
+}
+
+/// The last sample.
+#[derive(Clone, Copy, Debug)]
+struct Sampled {
+    at: Instant,
+    state: StateId,
+    position: Option<Position>,
+    is_armed: bool,
 }
 
 impl Recorder {
@@ -68,13 +80,22 @@ impl Recorder {
         self.push(now, &Event::of_input(input));
         outputs(out, |event| self.push(now, &event));
         let state = agent.view().state;
-        let is_due = |(at, sampled)| now >= at + SAMPLE_PERIOD || sampled != state;
+        let last = self.sampled;
+        let is_other_state = last.is_some_and(|last| last.state != state);
         // What moves the aircraft comes from the autopilot.
-        let may_change =
-            matches!(input, Input::Autopilot(_)) || self.sampled.is_some_and(|(_, s)| s != state);
-        if may_change && self.sampled.is_none_or(is_due) {
-            self.sampled = Some((now, state));
-            let sample = agent.sample(now);
+        if !is_other_state
+            && (!matches!(input, Input::Autopilot(_))
+                || last.is_some_and(|last| now < last.at + SAMPLE_LEAST))
+        {
+            return;
+        }
+        let sample = agent.sample(now);
+        let is_due = last.is_none_or(|last| {
+            now >= last.at + SAMPLE_MOST || (last.position, last.is_armed) != (sample.position, sample.armed)
+        });
+        if is_due || is_other_state {
+            let Sample { position, armed: is_armed, .. } = sample;
+            self.sampled = Some(Sampled { at: now, state, position, is_armed });
             let name = state.to_string();
             self.push(now, &Event::Sample(Plotted::of(&sample, &name)));
         }

@@ -33,7 +33,7 @@ pub(crate) const SEPARATION: Schema = Schema {
 /// A datagram that was sent or received.
 pub(crate) const DATAGRAM: Schema = Schema {
     name: "wingbeat.Datagram",
-    text: r#"{"title":"wingbeat.Datagram","type":"object","properties":{"from":{"type":"integer"},"counter":{"type":"integer"},"flight":{"type":"integer"},"message":{"type":["object","string"]}}}"#,
+    text: r#"{"title":"wingbeat.Datagram","type":"object","properties":{"from":{"type":"string"},"counter":{"type":"integer"},"flight":{"type":"integer"},"kind":{"type":"string"},"message":{"type":"object","properties":{}}}}"#,
 };
 
 /// A command of the operator, or its answer.
@@ -150,6 +150,26 @@ mod tests {
         for schema in [LOCATION_FIX, LOG, STATE, SEPARATION, DATAGRAM, EVENT] {
             let read: serde_json::Value = serde_json::from_str(schema.text).unwrap();
             assert_eq!(read["title"], schema.name);
+            assert_types_are_plain(&read, schema.name);
+        }
+    }
+
+    /// Foxglove reads schemas in which each field has one type, an object its properties and an array its items; at another it
+    /// drops the whole channel (`parseJsonSchema` of its `mcap-support`).
+    fn assert_types_are_plain(schema: &serde_json::Value, path: &str) {
+        if let Some(choices) = schema["oneOf"].as_array() {
+            assert!(choices.iter().all(|choice| choice["const"].is_number()), "{path}: {schema}");
+            return;
+        }
+        match schema["type"].as_str() {
+            Some("boolean" | "string" | "number" | "integer") => {}
+            Some("object") => {
+                for (name, field) in schema["properties"].as_object().unwrap() {
+                    assert_types_are_plain(field, &format!("{path}.{name}"));
+                }
+            }
+            Some("array") => assert_types_are_plain(&schema["items"], &format!("{path}[]")),
+            _ => panic!("{path}: found {}, expected one type", schema["type"]),
         }
     }
 }

@@ -97,10 +97,12 @@ pub fn table(compared: &Compared) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(t, "{}", text.trim_end());
     };
+    let width = compared.comparisons.iter().map(|c| c.flight.chars().count()).max().unwrap_or(0).max(30);
     if !compared.comparisons.is_empty() {
-        line(
-            "flight                         figure                     pairs      first     second  difference   95 % interval          effect",
-        );
+        line(&format!(
+            "{:<width$} figure                     pairs      first     second  difference   95 % interval          effect",
+            "flight"
+        ));
     }
     for c in &compared.comparisons {
         let interval = c.difference.half_width.map_or_else(
@@ -108,7 +110,7 @@ pub fn table(compared: &Compared) -> String {
             |h| format!("{:.3} to {:.3}", c.difference.mean - h, c.difference.mean + h),
         );
         line(&format!(
-            "{:<30} {:<24} {:>7} {:>10.3} {:>10.3} {:>11.3}   {interval:<20} {:>8}",
+            "{:<width$} {:<24} {:>7} {:>10.3} {:>10.3} {:>11.3}   {interval:<20} {:>8}",
             c.flight,
             c.figure,
             c.difference.count,

@@ -16,6 +16,7 @@ const WIDTH_MOST_PX: u32 = 1_600;
 const MARGIN_PX: u32 = 8;
 const LEFT_PX: u32 = 58;
 const BELOW_PX: u32 = 40;
+const LABEL_PX: u32 = 12;
 /// Drawings of a flight beside each other, two in a row.
 const WIDTH_PX: u32 = 530;
 /// That of a path is as wide as it is high.
@@ -130,7 +131,8 @@ pub(super) fn lines(
         return Ok(None);
     }
     let least = if from_zero { least.min(0.0) } else { least };
-    let room = ((most - least) * 0.06).max(1e-2);
+    // What never changed is drawn as a level, not as a thousandth.
+    let room = if most > least { (most - least) * 0.06 } else { 0.5 };
     let below = if from_zero && least == 0.0 { 0.0 } else { room };
     let end_s = lines.iter().map(|line| line.len().saturating_sub(1)).max().unwrap_or(0) as f64 * every_s;
     drawn((WIDTH_PX, HEIGHT_PX), |area| {
@@ -172,6 +174,8 @@ pub(super) fn states(course: &Course) -> Result<Option<String>> {
             .build_cartesian_2d(0.0..course.duration_s(), count as f64 + 0.5..0.5)
             .context("a drawing of states")?;
         let mut mesh = chart.configure_mesh();
+        // The library's own size goes by the height, which is that of a few bars.
+        mesh.label_style(("sans-serif", LABEL_PX)).axis_desc_style(("sans-serif", LABEL_PX));
         mesh.disable_mesh().x_desc("time (s)").y_desc("aircraft").y_labels(count.min(20));
         mesh.y_label_formatter(&|y| format!("{y:.0}")).draw().context("axes")?;
         for (i, trace) in course.aircraft.iter().enumerate() {

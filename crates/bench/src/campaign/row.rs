@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::stored::Flown;
 use crate::flight::FlightResult;
 use crate::run;
+use wingbeat_sim::observer::Spread;
 
 /// One flight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,8 +34,8 @@ pub struct FlightRow {
     pub completed: usize,
     /// Pairs that came nearer than the plan's collision distance.
     pub collisions: usize,
-    /// From the start of the mission to the leader's landing, seconds.
-    pub mission_time_s: f64,
+    /// From the start of the mission to the leader's landing, seconds; none where there is no leader.
+    pub mission_time_s: Option<f64>,
     /// The longest time from arming to disarming, seconds.
     pub flight_time_most_s: f64,
     /// All aircraft together, metres.
@@ -43,18 +44,18 @@ pub struct FlightRow {
     pub separation_least_m: Option<f64>,
     /// The closest encounter, metres; none where no two came near each other.
     pub encounter_closest_m: Option<f64>,
-    /// Distance offset of the followers (thesis equation 6.3), metres.
-    pub distance_offset_mean_m: f64,
+    /// Distance offset of the followers (thesis equation 6.3), metres; none without followers, as of the three that follow.
+    pub distance_offset_mean_m: Option<f64>,
     /// The largest, metres.
-    pub distance_offset_most_m: f64,
+    pub distance_offset_most_m: Option<f64>,
     /// Time offset of the followers, seconds.
-    pub time_offset_mean_s: f64,
+    pub time_offset_mean_s: Option<f64>,
     /// The largest, seconds.
-    pub time_offset_most_s: f64,
-    /// Formation error behind a piloted leader (thesis equations 7.2 to 7.4), metres.
-    pub formation_error_mean_m: f64,
+    pub time_offset_most_s: Option<f64>,
+    /// Formation error behind a piloted leader (thesis equations 7.2 to 7.4), metres; none without one.
+    pub formation_error_mean_m: Option<f64>,
     /// The largest, metres.
-    pub formation_error_most_m: f64,
+    pub formation_error_most_m: Option<f64>,
     /// Stops because of a risk.
     pub stops: f64,
     /// Datagrams sent.
@@ -77,6 +78,7 @@ impl FlightRow {
             flown.clone();
         let (swarm, following) = (&result.swarm, result.following.formation.of_samples());
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        let known = |spread: &Spread, value: f64| (spread.count() > 0).then_some(value);
         Self {
             key,
             plan,
@@ -90,17 +92,18 @@ impl FlightRow {
             is_good: run::is_good(flown.counts_collisions, result),
             completed: result.aircraft.iter().filter(|aircraft| aircraft.completed).count(),
             collisions: swarm.collisions.len(),
-            mission_time_s: swarm.mission_time_s,
+            // A leader's mission takes some time.
+            mission_time_s: Some(swarm.mission_time_s).filter(|seconds| *seconds > 0.0),
             flight_time_most_s: result.aircraft.iter().map(|a| a.flight_time_s).fold(0.0, f64::max),
             distance_m: result.aircraft.iter().map(|a| a.distance_m).sum(),
             separation_least_m: finite(swarm.separation_min_m),
             encounter_closest_m: result.encounters.iter().map(|e| e.closest_m).reduce(f64::min),
-            distance_offset_mean_m: swarm.distance_offset.mean(),
-            distance_offset_most_m: swarm.distance_offset.max(),
-            time_offset_mean_s: swarm.time_offset.mean(),
-            time_offset_most_s: swarm.time_offset.max(),
-            formation_error_mean_m: following.mean(),
-            formation_error_most_m: following.max(),
+            distance_offset_mean_m: known(&swarm.distance_offset, swarm.distance_offset.mean()),
+            distance_offset_most_m: known(&swarm.distance_offset, swarm.distance_offset.max()),
+            time_offset_mean_s: known(&swarm.time_offset, swarm.time_offset.mean()),
+            time_offset_most_s: known(&swarm.time_offset, swarm.time_offset.max()),
+            formation_error_mean_m: known(following, following.mean()),
+            formation_error_most_m: known(following, following.max()),
             stops: result.stops(),
             sent: result.radio.sent,
             received: result.radio.delivered,
@@ -124,17 +127,17 @@ type Figure = fn(&FlightRow) -> Option<f64>;
 pub const FIGURES: &[(&str, Figure)] = &[
     ("completed", |r| Some(r.completed as f64)),
     ("collisions", |r| Some(r.collisions as f64)),
-    ("mission_time_s", |r| Some(r.mission_time_s)),
+    ("mission_time_s", |r| r.mission_time_s),
     ("flight_time_most_s", |r| Some(r.flight_time_most_s)),
     ("distance_m", |r| Some(r.distance_m)),
     ("separation_least_m", |r| r.separation_least_m),
     ("encounter_closest_m", |r| r.encounter_closest_m),
-    ("distance_offset_mean_m", |r| Some(r.distance_offset_mean_m)),
-    ("distance_offset_most_m", |r| Some(r.distance_offset_most_m)),
-    ("time_offset_mean_s", |r| Some(r.time_offset_mean_s)),
-    ("time_offset_most_s", |r| Some(r.time_offset_most_s)),
-    ("formation_error_mean_m", |r| Some(r.formation_error_mean_m)),
-    ("formation_error_most_m", |r| Some(r.formation_error_most_m)),
+    ("distance_offset_mean_m", |r| r.distance_offset_mean_m),
+    ("distance_offset_most_m", |r| r.distance_offset_most_m),
+    ("time_offset_mean_s", |r| r.time_offset_mean_s),
+    ("time_offset_most_s", |r| r.time_offset_most_s),
+    ("formation_error_mean_m", |r| r.formation_error_mean_m),
+    ("formation_error_most_m", |r| r.formation_error_most_m),
     ("stops", |r| Some(r.stops)),
     ("sent", |r| Some(r.sent as f64)),
     ("received", |r| Some(r.received as f64)),

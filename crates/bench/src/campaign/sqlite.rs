@@ -1,5 +1,6 @@
 //! Campaigns in one SQLite database: a table of flights, one of aircraft.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -25,7 +26,7 @@ pub fn add(path: &Path, flights: &[Stored]) -> Result<usize> {
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .with_context(here)?;
     match found {
-        SCHEMA => {}
+        SCHEMA => check_columns(&transaction, flights, &here)?,
         0 if tables == 0 => create(&transaction, flights).with_context(here)?,
         _ => bail!(
             "{}: found a database of schema {found}, expected {SCHEMA}: merge the folders into a new file",
@@ -61,6 +62,29 @@ pub fn add(path: &Path, flights: &[Stored]) -> Result<usize> {
     }
     transaction.commit().with_context(here)?;
     Ok(added)
+}
+
+/// A program of other figures made another table under the same number.
+fn check_columns(database: &Connection, flights: &[Stored], here: &impl Fn() -> String) -> Result<()> {
+    let Some(first) = flights.first() else { return Ok(()) };
+    let mut table = database.prepare("SELECT name FROM pragma_table_info('flights')").with_context(here)?;
+    let found = table.query_map([], |row| row.get(0)).with_context(here)?;
+    let found = found.collect::<rusqlite::Result<BTreeSet<String>>>().with_context(here)?;
+    let expected: BTreeSet<String> = columns(first)?.into_iter().map(|(name, _)| name).collect();
+    let names = |names: &BTreeSet<String>, but: &BTreeSet<String>| {
+        let some: Vec<&str> = names.difference(but).map(String::as_str).collect();
+        if some.is_empty() { "none".to_owned() } else { some.join(", ") }
+    };
+    if found != expected {
+        bail!(
+            "{}: found a database of another program: its flights lack {}, and have {} that this one does not; expected the \
+             columns of flights.csv: merge the folders into a new file",
+            here(),
+            names(&expected, &found),
+            names(&found, &expected)
+        );
+    }
+    Ok(())
 }
 
 fn create(database: &Connection, flights: &[Stored]) -> Result<()> {

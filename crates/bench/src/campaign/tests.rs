@@ -204,7 +204,21 @@ fn a_database_takes_each_flight_once_and_refuses_what_it_does_not_know() {
     let mean: f64 =
         database.query_row("SELECT avg(mission_time_s) FROM flights", [], |row| row.get(0)).unwrap();
     assert!(mean > 10.0, "{mean}");
-    // Of an older schema, of another program, and no database at all.
+    // Of a program that had not this figure yet, under the same number; of an older schema; and no database at all.
+    database
+        .execute_batch("ALTER TABLE flights DROP COLUMN stops; ALTER TABLE flights ADD COLUMN hops")
+        .unwrap();
+    let error = format!("{:#}", sqlite::add(&file, &flights(4)).unwrap_err());
+    assert!(
+        error.contains(
+            "all.sqlite: found a database of another program: its flights lack stops, and have hops"
+        ),
+        "{error}"
+    );
+    database
+        .execute_batch("ALTER TABLE flights DROP COLUMN hops; ALTER TABLE flights ADD COLUMN stops")
+        .unwrap();
+    assert_eq!(sqlite::add(&file, &flights(4)).unwrap(), 0);
     database.pragma_update(None, "user_version", 0).unwrap();
     let error = format!("{:#}", sqlite::add(&file, &flights(1)).unwrap_err());
     assert!(error.contains("found a database of schema 0, expected 1"), "{error}");
@@ -234,7 +248,7 @@ fn two_campaigns_are_compared_seed_by_seed() {
     let row = compared.comparisons.iter().find(has_two).unwrap();
     let of = |rows: &[row::FlightRow]| -> Vec<f64> {
         let same = rows.iter().filter(|r| r.flight == row.flight && !r.is_reference);
-        same.map(|r| r.mission_time_s).collect()
+        same.filter_map(|r| r.mission_time_s).collect()
     };
     let differences: Vec<f64> = of(&slow).iter().zip(of(&fast)).map(|(a, b)| b - a).collect();
     let mean = (differences[0] + differences[1]) / 2.0;

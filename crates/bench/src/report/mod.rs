@@ -114,9 +114,13 @@ impl Row {
 /// One row per mission: times, offsets, separation, datagrams.
 pub fn flights(rows: &[Row]) -> String {
     let mut t = String::new();
+    let width = rows.iter().map(|row| row.mission.chars().count()).max().unwrap_or(0).max(16);
     line(
         &mut t,
-        "mission          flights  failed  mission time  offset mean / max      separation  sent  lost",
+        &format!(
+            "{:<width$} flights  failed  mission time    offset mean / max    separation     sent     lost",
+            "mission"
+        ),
     );
     for row in rows {
         let n = row.flights.len();
@@ -136,7 +140,7 @@ pub fn flights(rows: &[Row]) -> String {
         line(
             &mut t,
             &format!(
-                "{:<16} {n:>7}  {failed:>6}  {time:>10.1} s  {offset:>8.2} / {offset_max:>6.2} m  {:>12}  {sent}  {lost}",
+                "{:<width$} {n:>7}  {failed:>6}  {time:>10.1} s  {offset:>8.2} / {offset_max:>6.2} m  {:>12}  {sent:>7}  {lost:>7}",
                 row.mission,
                 metres(separation)
             ),

@@ -4,10 +4,12 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`clocks`] | UTC of the logs of a bundle, by its manifest |
 //! | [`file`] | one MCAP file, record by record, as far as it goes |
 //! | [`results`] | the page of what a campaign of the bench came to |
 //! | [`track`] | the samples, datagrams and events of a log, thinned to a bound |
 
+mod clocks;
 mod file;
 mod results;
 mod track;
@@ -19,6 +21,7 @@ use std::path::{Component, Path, PathBuf};
 use wingbeat_api::{RecordedLog, RecordedTrack, Records};
 
 use crate::refused::Refused;
+use clocks::Clocks;
 use file::{About, Problem};
 
 /// How a log's file ends.
@@ -79,7 +82,7 @@ pub(crate) fn list(root: &Path) -> Result<Records, Refused> {
             }
         }
     }
-    let mut logs = Vec::new();
+    let (mut logs, mut clocks) = (Vec::new(), Clocks::below(root));
     for mut parts in found.into_values() {
         parts.sort();
         let Some((_, first, _)) = parts.first() else { continue };
@@ -99,7 +102,8 @@ pub(crate) fn list(root: &Path) -> Result<Records, Refused> {
             parts: u32::try_from(parts.len()).unwrap_or(u32::MAX),
             aircraft: text(&about, "aircraft"),
             name: text(&about, "name"),
-            began_unix_ms: file::zero_unix_us(&about).map(|us| us / 1_000),
+            began_unix_ms: file::zero_unix_us(&about)
+                .map(|stated_us| clocks.zero_unix_us(first).unwrap_or(stated_us) / 1_000),
             problem,
         });
     }
@@ -117,10 +121,14 @@ pub(crate) fn read(root: &Path, name: &str, samples: u32) -> Result<RecordedTrac
     }
     let is_log = |path: &Path| path.extension().is_some_and(|ending| ending == ENDING);
     let path = below(root, name, "the path of a log (.mcap)", is_log)?;
-    track::read(&path, name, samples).map_err(|problem| match problem {
+    let mut track = track::read(&path, name, samples).map_err(|problem| match problem {
         Problem::Io(error) => Refused::unavailable(format!("{name}: {error}")),
         Problem::NoLog(_) => Refused::bad_request(format!("{name}: {problem}")),
-    })
+    })?;
+    if let (Some(stated_ms), Some(us)) = (&mut track.zero_unix_ms, Clocks::below(root).zero_unix_us(&path)) {
+        *stated_ms = us as f64 / 1e3;
+    }
+    Ok(track)
 }
 
 /// The page of a campaign's results.

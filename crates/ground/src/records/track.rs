@@ -63,9 +63,19 @@ struct Event {
 
 #[derive(Deserialize)]
 struct Datagram<'a> {
-    from: u64,
+    from: Sender,
+    /// The name of the message; as older programs wrote it the message has its name.
+    kind: Option<String>,
     #[serde(borrow)]
     message: &'a RawValue,
+}
+
+/// An id, or its number, as older programs wrote it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Sender {
+    Id(String),
+    Number(u64),
 }
 
 /// Latitude and longitude, 1e-7 degree, and altitude, millimetre.
@@ -143,34 +153,21 @@ struct Reading {
     kinds: Names,
 }
 
-/// Reads a log with the parts that follow it, up to the first that has a flaw.
+/// Reads a log with the parts that follow it, up to one that is none.
 pub(super) fn read(path: &Path, name: &str, samples: u32) -> Result<RecordedTrack, Problem> {
-    let mut reading = Reading {
-        samples_max: samples as usize,
-        track: RecordedTrack { file: name.to_owned(), ..RecordedTrack::default() },
-        zero_ns: 0,
-        rows: Vec::new(),
-        samples: 0,
-        every: 1,
-        place: None,
-        received: Vec::new(),
-        last_ms: BTreeMap::new(),
-        period_ms: DATAGRAM_PERIOD_MS,
-        neighbour: None,
-        states: Names::default(),
-        peers: Names::default(),
-        kinds: Names::default(),
+    let mut reading = Reading::new(name, samples);
+    let named = |path: &Path, flaw: &dyn std::fmt::Display| {
+        format!("{}: {flaw}", path.file_name().unwrap_or_default().to_string_lossy())
     };
     let mut flaw = file::read(path, LENGTH_MAX, |item| reading.take(item))?;
     let mut left_bytes = LENGTH_MAX.saturating_sub(path.metadata().map_or(0, |about| about.len()));
     let mut last = path.to_path_buf();
     while let Some(next) = next_part(&last).filter(|_| left_bytes > 0) {
         match file::read(&next, left_bytes, |item| reading.take(item)) {
-            // What a file lost at its end, the next one states.
-            Ok(of_next) => flaw = of_next,
+            // The first flaw counts: what follows it is given, and is not all.
+            Ok(of_next) => flaw = flaw.or_else(|| of_next.map(|flaw| named(&next, &flaw))),
             Err(problem) => {
-                let name = next.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                flaw = Some(format!("{name}: {problem}"));
+                flaw = flaw.or_else(|| Some(named(&next, &problem)));
                 break;
             }
         }
@@ -181,6 +178,25 @@ pub(super) fn read(path: &Path, name: &str, samples: u32) -> Result<RecordedTrac
 }
 
 impl Reading {
+    fn new(name: &str, samples: u32) -> Self {
+        Self {
+            samples_max: samples as usize,
+            track: RecordedTrack { file: name.to_owned(), ..RecordedTrack::default() },
+            zero_ns: 0,
+            rows: Vec::new(),
+            samples: 0,
+            every: 1,
+            place: None,
+            received: Vec::new(),
+            last_ms: BTreeMap::new(),
+            period_ms: DATAGRAM_PERIOD_MS,
+            neighbour: None,
+            states: Names::default(),
+            peers: Names::default(),
+            kinds: Names::default(),
+        }
+    }
+
     fn take(&mut self, item: Item<'_>) -> Go {
         match item {
             Item::About(about) => {
@@ -288,17 +304,23 @@ impl Reading {
     }
 
     fn datagram(&mut self, time_ms: u32, found: &Datagram<'_>) -> Option<()> {
-        let id = VehicleId(found.from).to_string();
+        let id = match &found.from {
+            Sender::Id(id) => id.clone(),
+            Sender::Number(number) => VehicleId(*number).to_string(),
+        };
         let from = self.peers.number(&id)?;
         let due =
             self.last_ms.get(&from).is_none_or(|last_ms| time_ms >= last_ms.saturating_add(self.period_ms));
         if !due {
             return Some(());
         }
-        let kind = match serde_json::from_str(found.message.get()).ok()? {
-            Value::String(name) => name,
-            Value::Object(message) => message.keys().next()?.clone(),
-            _ => return None,
+        let kind = match &found.kind {
+            Some(kind) => kind.clone(),
+            None => match serde_json::from_str(found.message.get()).ok()? {
+                Value::String(name) => name,
+                Value::Object(message) => message.keys().next()?.clone(),
+                _ => return None,
+            },
         };
         let kind = self.kinds.number(&kind)?;
         let place = self.neighbour.take().filter(|(of, at_ms, _)| *of == id && *at_ms == time_ms);
@@ -412,6 +434,26 @@ mod tests {
         assert!(track.events.iter().any(|event| event.kind == "operator" && event.text.starts_with("start")));
         assert!(track.events.iter().any(|event| event.kind == "log"));
         assert_eq!(track.aircraft.len(), 16);
+    }
+
+    #[test]
+    fn datagrams_are_read_as_this_program_writes_them_and_as_older_ones_did() {
+        let mut reading = Reading::new("x", 100);
+        for (time_ms, text) in [
+            (0, r#"{"from":"0000020000000002","counter":1,"flight":2,"kind":"ReadyToFly","message":{}}"#),
+            (
+                2_000,
+                r#"{"from":"0000020000000002","counter":1,"flight":2,"kind":"Beacon","message":{"event":1}}"#,
+            ),
+            (4_000, r#"{"from":2199023255554,"counter":1,"flight":2,"message":{"Beacon":{"event":1}}}"#),
+            (6_000, r#"{"from":2199023255554,"counter":1,"flight":2,"message":"ReadyToFly"}"#),
+        ] {
+            reading.message("/received", time_ms, text.as_bytes()).unwrap();
+        }
+        let track = reading.end(None);
+        assert_eq!(track.peers, ["0000020000000002"]);
+        assert_eq!(track.received.kinds, ["ReadyToFly", "Beacon"]);
+        assert_eq!(track.received.kind, [0, 1, 1, 0]);
     }
 
     #[test]

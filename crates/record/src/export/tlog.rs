@@ -6,16 +6,17 @@ use std::io::{self, Write};
 use wingbeat_autopilot::codec::finder::Finder;
 use wingbeat_geo::Instant;
 
+use crate::clock::Clock;
 use crate::event::Event;
 use crate::reader::Log;
 
-/// Writes the frames of a log, both ways. Where UTC is unknown, time begins at 1970.
+/// Writes the frames of a log, both ways, on the clock of the other exports: GNSS time, else the computer's as it was set last.
+/// Where UTC is unknown, time begins at 1970.
 ///
 /// # Errors
 /// What the writer answers.
 pub fn write(log: &Log, mut to: impl Write) -> io::Result<u64> {
-    let mut utc_base_us =
-        log.about.get("utc_of_agent_time_zero_us").and_then(|us| us.parse::<u64>().ok()).unwrap_or(0);
+    let utc_base_us = Clock::shared_base_us(log).unwrap_or(0);
     let (mut finder, mut count) = (Finder::default(), 0);
     for entry in log.entries() {
         // What cannot be read was said when the log was read.
@@ -34,7 +35,6 @@ pub fn write(log: &Log, mut to: impl Write) -> io::Result<u64> {
             Event::ToAutopilot(bytes) => {
                 Finder::default().push(Instant::ZERO, bytes, |raw| frame(raw.bytes()));
             }
-            Event::Utc(unix_us) if utc_base_us == 0 => utc_base_us = unix_us.saturating_sub(at_us),
             _ => {}
         }
         result?;

@@ -51,9 +51,7 @@ pub fn tracks<'a>(logs: impl IntoIterator<Item = &'a Log>) -> Vec<Track> {
     let mut frame: Option<Frame> = None;
     let mut all = Vec::new();
     for log in logs {
-        // A bench's log has no clock of a computer, and needs none: its agents began together.
-        let has_utc = log.about.contains_key("utc_of_agent_time_zero_us");
-        let utc = has_utc.then(|| Clock::of(log).base_us()).flatten();
+        let utc = Clock::shared_base_us(log);
         let mut samples: Vec<(u64, Plotted<'_>)> = Vec::new();
         for entry in log.entries() {
             let Ok(entry) = entry else { break };
