@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use wingbeat_cosim::copter::{Config, Copter, LockStep};
 use wingbeat_cosim::method::{Method, Published};
 use wingbeat_cosim::ns3::{self, Ns3};
+use wingbeat_cosim::proxy::address_of;
 use wingbeat_sim::autopilot::Autopilot;
 use wingbeat_sim::medium::Medium;
 use wingbeat_sim::motion::{BatteryParameters, WindParameters};
@@ -31,7 +32,7 @@ pub(crate) fn autopilots(scenario: &Scenario, seed: u64) -> Result<Vec<Box<dyn A
     };
     let program = LockStep::find(binary).context("autopilot")?;
     (0..scenario.aircraft())
-        .map(|i| Ok(Box::new(Copter::start(&program, config(scenario, i, seed))?) as Box<dyn Autopilot>))
+        .map(|i| Ok(Box::new(Copter::start(&program, config(scenario, i, seed)?)?) as Box<dyn Autopilot>))
         .collect()
 }
 
@@ -64,7 +65,18 @@ pub(crate) fn medium(
 }
 
 /// What an aircraft's program is started with.
-fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
+///
+/// # Errors
+/// There is no port left for its back-end.
+fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
+    let back_end = scenario
+        .back_end
+        .map(|first| {
+            address_of(first, index).with_context(|| {
+                format!("physics: found no port for aircraft {}, 10 apart from {first}", index + 1)
+            })
+        })
+        .transpose()?;
     let extra: String = scenario
         .parameters
         .iter()
@@ -78,7 +90,7 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
         position_hz: 0,
         extra: &extra,
     });
-    Config {
+    Ok(Config {
         home: scenario.home(index, seed),
         heading_rad: scenario.heading_rad(index),
         booted_at: scenario.booted_at(index, seed),
@@ -87,6 +99,7 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
         body: Body::default(),
         battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },
         defaults,
+        back_end,
         silence: SILENCE,
-    }
+    })
 }

@@ -8,6 +8,7 @@ pub mod ns3;
 pub mod own;
 pub mod saturation;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -35,6 +36,8 @@ use ns3::Ns3;
 use own::Own;
 use saturation::Saturation;
 
+/// What the address of a back-end follows in the key `physics`.
+const PROXY: &str = "proxy:";
 /// What a program's path follows in the key `autopilot`.
 pub const ARDUCOPTER: &str = "arducopter:";
 
@@ -58,6 +61,9 @@ pub struct Plan {
     /// The version of ArduCopter that is simulated, 3.5.7 or 4.6.2; without it 3.5.7, as published. Or `arducopter:PATH`,
     /// relative to the plan: that program flies, in virtual time too.
     pub autopilot: Option<String>,
+    /// `proxy:HOST:PORT`: another program's physics moves the aircraft of `arducopter:PATH`, by ArduPilot's JSON interface; the
+    /// first there, each next 10 ports higher. Ours without it.
+    pub physics: Option<String>,
     /// The swarm.
     pub swarm: Option<Swarm>,
     /// The swarm's mission or missions.
@@ -365,6 +371,11 @@ impl Plan {
                 rows[row].push((scenario, flight_seed));
             }
         }
+        let found = rows.iter().map(Vec::len).sum::<usize>();
+        ensure!(
+            self.physics.is_none() || found == 1,
+            "physics: found a plan of {found} flights, expected one (repeat, --variant): a back-end is not set back between them"
+        );
         Ok(rows)
     }
 
@@ -418,6 +429,7 @@ impl Plan {
             None => self.profile()?,
             Some(path) => profile_of(path)?,
         };
+        let back_end = self.back_end()?;
         let models: &[String] = match &*self.vary.channel {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
@@ -464,6 +476,7 @@ impl Plan {
                     profile,
                     trouble: self.fault.clone(),
                     arducopter: arducopter.clone(),
+                    back_end,
                     ..scenario
                 };
                 self.conditions.surround(&mut scenario, folder)?;
@@ -477,6 +490,21 @@ impl Plan {
     pub fn arducopter(&self, folder: &Path) -> Option<PathBuf> {
         let path = self.autopilot.as_deref()?.strip_prefix(ARDUCOPTER)?;
         Some(folder.join(path))
+    }
+
+    /// Where the physics of another program is, if it moves the aircraft.
+    ///
+    /// # Errors
+    /// It is no address.
+    fn back_end(&self) -> Result<Option<SocketAddr>> {
+        let Some(physics) = &self.physics else { return Ok(None) };
+        let address = physics.strip_prefix(PROXY).and_then(|address| address.parse::<SocketAddr>().ok());
+        let address = address.filter(|address| address.is_ipv4() && address.port() > 0);
+        address.map(Some).with_context(|| {
+            format!(
+                "physics: found {physics:?}, expected proxy:ADDRESS:PORT, for example proxy:127.0.0.1:9002"
+            )
+        })
     }
 
     /// What flies, in a line for people; `None` where it is what flies usually.

@@ -166,6 +166,10 @@ pub(crate) struct RunArguments {
     /// program in step with the virtual time (docs/lockstep.md).
     #[arg(long, value_name = "AUTOPILOT", conflicts_with = "profile")]
     pub(crate) autopilot: Option<String>,
+    /// What moves real autopilots, instead of our physics: proxy:ADDRESS:PORT, a program that speaks ArduPilot's JSON interface
+    /// (docs/lockstep.md).
+    #[arg(long, value_name = "PHYSICS")]
+    pub(crate) physics: Option<String>,
     /// What carries the datagrams, instead of the plan's channel.model: unrestricted, range:METRES, 802.11a, csma, or ns3
     /// (docs/lockstep.md).
     #[arg(long, value_name = "MODEL")]
@@ -423,13 +427,17 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
         let named = absolute.map(|path| format!("{ARDUCOPTER}{}", path.display()));
         plan.autopilot = Some(named.unwrap_or_else(|| autopilot.clone()));
     }
+    if let Some(physics) = &arguments.physics {
+        plan.physics = Some(physics.clone());
+    }
     Ok(plan)
 }
 
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let plan = read_plan(arguments)?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
-    if plan.arducopter(folder).is_some() {
+    // A back-end is not in a network of our own.
+    if plan.arducopter(folder).is_some() && plan.physics.is_none() {
         own_network(false);
     }
     print_notes(&plan.notes(folder)?);

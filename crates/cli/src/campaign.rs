@@ -119,6 +119,7 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
         signatures,
         profile,
         autopilot,
+        physics,
         medium,
         method,
         ..
@@ -134,6 +135,7 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
         ("--signatures", signatures.clone()),
         ("--profile", profile.map(|profile| profile.to_string())),
         ("--autopilot", autopilot.clone()),
+        ("--physics", physics.clone()),
         ("--medium", medium.clone()),
         ("--method", method.clone()),
     ];

@@ -7,10 +7,16 @@
 //! * bytes for it are written before the answer after which it reads them;
 //! * bytes from it are read when its next outputs are here, which it sends after them.
 //!
-//! What would make two flights differ, and the cure: the clock of its GPS is the wall clock (`libfaketime` holds it still); its
-//! logger is a thread of its own (`LOG_BACKEND_TYPE 0`); outputs that are repeated after 100 ms of waiting (see
-//! `Driver::answer`); a socket that is not emptied makes it wait (it
-//! is emptied at every step).
+//! What would make two flights differ, and the cure:
+//!
+//! | | 3.5 | 4.x |
+//! |---|---|---|
+//! | the clock of its GPS is the wall clock | `libfaketime` holds it still | `--start-time` |
+//! | its logger is a thread of its own | `LOG_BACKEND_TYPE 0` | the same |
+//! | it flies no faster than the wall clock | `--speedup 100` | `no_time_sync` in each answer |
+//! | it waits for a socket that is not emptied | it is emptied at every step | it does not, at the usual speed-up |
+//! | outputs that it repeats while it waits | after 100 ms, without numbers: `Driver::answer_unnumbered` | after 1 s, with the same number: passed over |
+//! | it cuts time to microseconds | `json::STAMP_FACTOR` | the same |
 #![allow(clippy::disallowed_methods, reason = "another program is waited for, and may fall silent")]
 
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -24,26 +30,20 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use wingbeat_autopilot::codec::Decoder;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavMessage, MavModeFlag};
-use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
+use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_sim::autopilot::Autopilot;
 use wingbeat_sim::flight_controller::{RcChannels, Truth};
-use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters};
-use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
+use wingbeat_sim::motion::{BatteryParameters, WindParameters};
+use wingbeat_sim::rigid::{Body, MOTORS};
 
-use crate::gazebo;
+use crate::physics::{Physics, STEP};
 use crate::ports::Ports;
 use crate::process::Process;
 use crate::program::{Dialect, Program};
+use crate::{gazebo, json};
 
-/// One step of the physics: ArduCopter 3.5's main loop has 400 a second.
-const STEP: Duration = Duration::from_micros(2_500);
-const STEP_S: f64 = 0.0025;
 /// Bytes cross the serial port so often.
 pub const STRETCH: Duration = Duration::from_millis(10);
-/// The wind is asked for so often.
-const WIND_STEPS: u64 = 40;
-/// SITL cuts the difference of two time stamps to whole microseconds: it must not fall below them.
-const STAMP_FACTOR: f64 = 1.0 + 1e-9;
 /// A program that waits repeats its outputs after 100 ms, and not before so long.
 const REPEATS_AFTER_LEAST: std::time::Duration = std::time::Duration::from_millis(90);
 /// Answers later than this wait for a repetition first.
@@ -55,10 +55,16 @@ const POLL_NEVER: std::time::Duration = std::time::Duration::ZERO;
 const FAKETIME: &str = "faketime/libfaketime.so.1";
 /// 2026-01-01, as in the simulated flight controller.
 const FROZEN_AT: &str = "2026-01-01 00:00:00";
+/// The same in seconds of Unix time.
+const STARTED_AT_S: u32 = 1_767_225_600;
 
 /// After the other parameters, because without them the flight does not repeat or does not fit the physics: no logger, and
 /// all checks before arming but that of the logger; frame X.
 const DEFAULTS: &str = "LOG_BACKEND_TYPE 0\nARMING_CHECK 7166\nFRAME_CLASS 1\nFRAME_TYPE 1\n";
+/// The same for 4.x, which has more checks. One estimator, its own (3.5's parameters switch the older one on); the third
+/// simulated compass is off as the others are; half of the physics' rate, as [`STEP`] says.
+const DEFAULTS_4: &str = "LOG_BACKEND_TYPE 0\nARMING_CHECK 2096126\nFRAME_CLASS 1\nFRAME_TYPE 1\nEK2_ENABLE 0\n\
+    COMPASS_OFS3_X 5\nCOMPASS_OFS3_Y 13\nCOMPASS_OFS3_Z -18\nSCHED_LOOP_RATE 200\n";
 
 /// What an aircraft is started with.
 #[derive(Clone, Debug)]
@@ -79,6 +85,8 @@ pub struct Config {
     pub battery: BatteryParameters,
     /// Text of the defaults file.
     pub defaults: String,
+    /// The back-end that moves it, of ArduPilot's JSON interface; our own physics without it.
+    pub back_end: Option<SocketAddr>,
     /// A program that sends nothing for so long, by the wall clock, has fallen silent.
     pub silence: std::time::Duration,
 }
@@ -88,7 +96,16 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct LockStep {
     program: Program,
-    faketime: PathBuf,
+    packets: Packets,
+}
+
+/// The packets of a program, and what they need.
+#[derive(Clone, Debug)]
+enum Packets {
+    /// Of 3.5, whose clock a library holds still.
+    Gazebo { faketime: PathBuf },
+    /// Of 4.x.
+    Json,
 }
 
 impl LockStep {
@@ -99,13 +116,25 @@ impl LockStep {
     pub fn find(binary: &Path) -> Result<Self> {
         let program = Program::find(binary)?;
         let version = program.version()?;
-        ensure!(
-            program.dialect == Dialect::UartA && version == Some((3, 5)),
-            "{}: found ArduCopter {}, expected 3.5: the packets of others are not written yet",
-            binary.display(),
-            version.map_or_else(|| "of no version".to_owned(), |(major, minor)| format!("{major}.{minor}"))
-        );
-        Ok(Self { program, faketime: faketime()? })
+        let packets = match (program.dialect, version) {
+            (Dialect::UartA, Some((3, 5))) => Packets::Gazebo { faketime: faketime()? },
+            (Dialect::Serial0, Some((4, _))) => Packets::Json,
+            (Dialect::UartA | Dialect::Serial0, _) => bail!(
+                "{}: found ArduCopter {}, expected 3.5, or a version 4 with the option --serial0: the packets of others are not written",
+                binary.display(),
+                version
+                    .map_or_else(|| "of no version".to_owned(), |(major, minor)| format!("{major}.{minor}"))
+            ),
+        };
+        Ok(Self { program, packets })
+    }
+
+    /// Whether another program's physics may move its aircraft: the packets of 4.x are those of ArduPilot's JSON interface.
+    pub fn takes_a_back_end(&self) -> bool {
+        match self.packets {
+            Packets::Gazebo { .. } => false,
+            Packets::Json => true,
+        }
     }
 
     /// The command that starts one aircraft.
@@ -118,33 +147,46 @@ impl LockStep {
             home.altitude_m(),
             config.heading_rad.to_degrees().rem_euclid(360.0)
         );
-        let environment = [
-            "env".to_owned(),
-            format!("LD_PRELOAD={}", self.faketime.display()),
-            format!("FAKETIME={FROZEN_AT}"),
-            // Two versions' names of it. Waiting must still end.
-            "DONT_FAKE_MONOTONIC=1".to_owned(),
-            "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
-            "TZ=UTC".to_owned(),
-        ];
+        let mut command = vec!["env".to_owned(), "TZ=UTC".to_owned()];
+        if let Packets::Gazebo { faketime } = &self.packets {
+            command.extend([
+                format!("LD_PRELOAD={}", faketime.display()),
+                format!("FAKETIME={FROZEN_AT}"),
+                // Two versions' names of it. Waiting must still end.
+                "DONT_FAKE_MONOTONIC=1".to_owned(),
+                "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
+            ]);
+        }
+        command.push(self.program.path.display().to_string());
         let number = |port: u16| port.to_string();
-        let options = [
+        let mut options = vec![
             ("--base-port", number(ports.base())),
-            ("--model", "gazebo".to_owned()),
             ("--home", place),
-            // As fast as it is answered.
-            ("--speedup", "100".to_owned()),
             ("--defaults", "defaults.parm".to_owned()),
-            ("--uartA", "tcp:0:wait".to_owned()),
             ("--rc-in-port", number(ports.receiver())),
             ("--sim-address", Ipv4Addr::LOCALHOST.to_string()),
             ("--sim-port-in", number(ports.sensors())),
             ("--sim-port-out", number(ports.outputs_port())),
         ];
-        let program = self.program.path.display().to_string();
-        let fixed = [program, "-S".to_owned(), "--disable-fgview".to_owned()];
-        let options = options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
-        environment.into_iter().chain(fixed).chain(options).collect()
+        match &self.packets {
+            Packets::Gazebo { .. } => {
+                command.extend(["-S".to_owned(), "--disable-fgview".to_owned()]);
+                options.extend([
+                    ("--model", "gazebo".to_owned()),
+                    ("--uartA", "tcp:0:wait".to_owned()),
+                    // As fast as it is answered.
+                    ("--speedup", "100".to_owned()),
+                ]);
+            }
+            Packets::Json => options.extend([
+                ("--model", format!("JSON:{}", Ipv4Addr::LOCALHOST)),
+                ("--serial0", "tcp:0:wait".to_owned()),
+                ("--rate", (1_000_000 / STEP.as_micros()).to_string()),
+                ("--start-time", STARTED_AT_S.to_string()),
+            ]),
+        }
+        command.extend(options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]));
+        command
     }
 }
 
@@ -194,8 +236,12 @@ impl Copter {
     /// Starts one. Whether it starts is seen where its first stretch is waited for.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system gives no thread; a back-end is given and the program's packets are not those of one.
     pub fn start(program: &LockStep, config: Config) -> Result<Self> {
+        ensure!(
+            config.back_end.is_none() || program.takes_a_back_end(),
+            "physics: found a back-end for ArduCopter 3.5, expected a version 4: a back-end's packets are its"
+        );
         let (to_fly, stretches) = sync_channel::<Stretch>(1);
         let (tell, flown) = sync_channel(1);
         let frame = Frame::new(config.home);
@@ -289,23 +335,36 @@ impl Autopilot for Copter {
     }
 }
 
+/// What is known of the packets that were sent.
+enum Sent {
+    /// 3.5's, which have no number.
+    Unnumbered {
+        /// The outputs that are not answered yet, or their last repetition, were sent no earlier.
+        after: Wall,
+        /// What arrives next was sent no earlier.
+        empty_at: Wall,
+    },
+    /// 4.x's.
+    Numbered {
+        /// The number of the outputs that are waited for, or are not answered yet.
+        number: u32,
+        /// Where the program sends from, and is answered; nowhere before its first packet.
+        from: Option<SocketAddr>,
+    },
+}
+
 /// What the thread owns.
 struct Driver {
     config: Config,
     frame: Frame,
     ports: Ports,
     serial: TcpStream,
-    body: Rigid,
-    wind: Wind,
-    wind_m_s: DVec3,
-    in_weather_m: DVec2,
-    steps: u64,
+    physics: Physics,
     /// The outputs that are not answered yet.
     outputs: [f64; MOTORS],
-    /// They, or their last repetition, were sent no earlier.
-    sent_after: Wall,
-    /// What arrives next was sent no earlier.
-    empty_at: Wall,
+    /// Their packet.
+    packet: Vec<u8>,
+    packets: Sent,
     decoder: Decoder,
     armed: bool,
     mode: Mode,
@@ -317,23 +376,24 @@ struct Driver {
 impl Driver {
     fn start(program: &LockStep, config: Config) -> Result<Self> {
         let ports = Ports::free()?;
-        let defaults = format!("{}\n{DEFAULTS}", config.defaults.trim_end());
+        let (ours, packets) = match program.packets {
+            Packets::Gazebo { .. } => {
+                (DEFAULTS, Sent::Unnumbered { after: Wall::now(), empty_at: Wall::now() })
+            }
+            Packets::Json => (DEFAULTS_4, Sent::Numbered { number: 0, from: None }),
+        };
+        let defaults = format!("{}\n{ours}", config.defaults.trim_end());
         let process =
             Process::start(&program.command(&config, &ports), &[("defaults.parm", defaults.as_str())])?;
         let serial = connect(&process, ports.base(), config.silence)?;
         ports.outputs.set_read_timeout(Some(POLL_PERIOD))?;
-        let (seed, origin) = config.weather;
         let mut driver = Self {
             frame: Frame::new(config.home),
             serial,
-            body: Rigid::new(config.body, config.battery, config.heading_rad),
-            wind: Wind::new(config.wind, seed),
-            wind_m_s: DVec3::ZERO,
-            in_weather_m: Frame::new(origin).to_local(config.home).truncate(),
-            steps: 0,
+            physics: Physics::new(&config)?,
             outputs: [0.0; MOTORS],
-            sent_after: Wall::now(),
-            empty_at: Wall::now(),
+            packet: Vec::new(),
+            packets,
             decoder: Decoder::default(),
             armed: false,
             mode: Mode::Stabilize,
@@ -349,7 +409,7 @@ impl Driver {
     /// Flies until then.
     fn fly(&mut self, stretch: Stretch) -> Result<Flown> {
         let Stretch { until, bytes: to_send, channels } = stretch;
-        let steps = until.since(self.config.booted_at).as_micros() as u64 / STEP.as_micros() as u64;
+        let until = until.since(self.config.booted_at);
         let mut bytes = Vec::new();
         if let Some(RcChannels(pulses)) = channels {
             let packet: Vec<u8> = pulses.iter().flat_map(|pulse| pulse.to_le_bytes()).collect();
@@ -359,7 +419,7 @@ impl Driver {
         self.serial.set_nonblocking(false)?;
         self.serial.write_all(&to_send).with_context(|| self.ended("its serial port"))?;
         self.serial.set_nonblocking(true)?;
-        while self.steps < steps {
+        while self.physics.is_before(until) {
             self.step(&mut bytes)?;
         }
         let (armed, mode) = (&mut self.armed, &mut self.mode);
@@ -374,67 +434,83 @@ impl Driver {
 
     /// Moves the body by the outputs, answers, and waits for the next outputs.
     fn step(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
-        if self.steps.is_multiple_of(WIND_STEPS) {
-            let place_m = self.in_weather_m + self.body.position().truncate();
-            self.wind_m_s = self.wind.at(self.steps as f64 * STEP_S, place_m);
-        }
-        self.body.step(STEP_S, self.outputs, self.wind_m_s);
-        self.steps += 1;
-        if !self.body.is_on_ground() {
-            self.flight_time += STEP;
+        self.physics.step(self.outputs, &self.packet, self.config.silence)?;
+        if !self.physics.is_on_ground() {
+            self.flight_time += self.physics.step_length();
         }
         self.answer()?;
         self.drain(bytes)
     }
 
     /// Answers the outputs with what the sensors measure, and waits for the next outputs.
-    ///
+    fn answer(&mut self) -> Result<()> {
+        match &mut self.packets {
+            Sent::Unnumbered { .. } => {
+                let packet = self.physics.gazebo().context("3.5: found another program's physics")?;
+                self.answer_unnumbered(&packet)
+            }
+            Sent::Numbered { number, from } => {
+                let to = from.context("outputs: found none, expected those of the first step")?;
+                *number = number.wrapping_add(1);
+                let line = self.physics.json();
+                self.ports.outputs.send_to(line.as_bytes(), to).context("the sensors' port")?;
+                self.wait_for_outputs()
+            }
+        }
+    }
+
     /// A program that waits repeats its outputs, and a repetition that crosses the answer must not pass for the next step's.
     /// So after an answer that may have been crossed by n of them, n more packets are waited for. The last is
     /// right in any case: what comes after the next outputs are their own repetitions.
-    fn answer(&mut self) -> Result<()> {
+    fn answer_unnumbered(&mut self, packet: &[u8]) -> Result<()> {
         while self.read_outputs(POLL_NEVER)? {}
-        if self.sent_after.elapsed() > ANSWERS_WITHIN {
+        if self.under_way() > ANSWERS_WITHIN {
             // Behind a fresh repetition few can cross.
             self.wait_for_outputs()?;
         }
-        let packet = gazebo::sensors(self.steps as f64 * STEP_S * STAMP_FACTOR, &self.body);
         let sensors = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.sensors()));
         let answered_at = Wall::now();
-        self.ports.outputs.send_to(&packet, sensors).context("the sensors' port")?;
-        let crossed = self.sent_after.elapsed().as_millis() / REPEATS_AFTER_LEAST.as_millis();
-        self.empty_at = answered_at;
+        self.ports.outputs.send_to(packet, sensors).context("the sensors' port")?;
+        let crossed = self.under_way().as_millis() / REPEATS_AFTER_LEAST.as_millis();
+        self.is_empty_at(answered_at);
         for _ in 0..=crossed {
             self.wait_for_outputs()?;
         }
         Ok(())
     }
 
-    /// Reads outputs, waiting for them so long.
+    /// How long the outputs that are not answered yet are under way at most, where they have no number.
+    fn under_way(&self) -> std::time::Duration {
+        match self.packets {
+            Sent::Unnumbered { after, .. } => after.elapsed(),
+            Sent::Numbered { .. } => std::time::Duration::ZERO,
+        }
+    }
+
+    /// What arrives from now on was sent no earlier.
+    fn is_empty_at(&mut self, at: Wall) {
+        match &mut self.packets {
+            Sent::Unnumbered { empty_at, .. } => *empty_at = at,
+            Sent::Numbered { .. } => {}
+        }
+    }
+
+    /// Reads outputs, waiting for them so long. Whether there were new ones.
     fn read_outputs(&mut self, patience: std::time::Duration) -> Result<bool> {
         let socket = &self.ports.outputs;
         if patience.is_zero() {
             socket.set_nonblocking(true)?;
         }
         let began = Wall::now();
-        let mut packet = [0; gazebo::OUTPUTS_LEN + 1];
-        let received = socket.recv(&mut packet);
+        let mut packet = [0; json::OUTPUTS_LEN_MOST + 1];
+        let received = socket.recv_from(&mut packet);
         if patience.is_zero() {
             socket.set_nonblocking(false)?;
         }
         match received {
-            Ok(length) => {
-                self.sent_after = self.empty_at;
-                self.outputs = gazebo::outputs(&packet[..length]).with_context(|| {
-                    format!(
-                        "outputs: found a packet of {length} bytes, expected {}: it is another version's",
-                        gazebo::OUTPUTS_LEN
-                    )
-                })?;
-                Ok(true)
-            }
+            Ok((length, from)) => self.take(&packet[..length], from),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                self.empty_at = began;
+                self.is_empty_at(began);
                 Ok(false)
             }
             // A signal; or the port of the sensors is not open yet.
@@ -442,6 +518,46 @@ impl Driver {
                 Ok(false)
             }
             Err(error) => Err(anyhow!(error).context("the outputs' port")),
+        }
+    }
+
+    /// Takes a packet of outputs. Whether they are new.
+    fn take(&mut self, packet: &[u8], from: SocketAddr) -> Result<bool> {
+        let length = packet.len();
+        match &mut self.packets {
+            Sent::Unnumbered { after, empty_at } => {
+                *after = *empty_at;
+                self.outputs = gazebo::outputs(packet).with_context(|| {
+                    format!(
+                        "outputs: found a packet of {length} bytes, expected {}: it is another version's",
+                        gazebo::OUTPUTS_LEN
+                    )
+                })?;
+                Ok(true)
+            }
+            Sent::Numbered { number, from: known } => {
+                let outputs = json::outputs(packet).with_context(|| {
+                    format!(
+                        "outputs: found a packet of {length} bytes that is none of the model JSON, expected {} bytes: it is another \
+                         version's",
+                        json::OUTPUTS_LEN
+                    )
+                })?;
+                let known = *known.get_or_insert(from);
+                ensure!(from == known, "outputs: found some from {from}, expected them from {known} alone");
+                // A program that waits repeats what was answered, or is about to be.
+                if outputs.number.wrapping_add(1) == *number {
+                    return Ok(false);
+                }
+                ensure!(
+                    outputs.number == *number,
+                    "outputs: found number {}, expected {number}: it took another answer than ours, or has started again",
+                    outputs.number
+                );
+                self.outputs = outputs.motors;
+                self.packet = packet.to_vec();
+                Ok(true)
+            }
         }
     }
 
@@ -487,21 +603,21 @@ impl Driver {
     }
 
     fn time_s(&self) -> f64 {
-        self.steps as f64 * STEP_S
+        self.physics.time_s()
     }
 
     fn truth(&self) -> Truth {
-        let local = self.body.position();
+        let local = self.physics.position();
         Truth {
             position: self.frame.to_position(local),
             local,
-            velocity: self.body.velocity(),
-            heading_rad: self.body.heading_rad(),
+            velocity: self.physics.velocity(),
+            heading_rad: self.physics.heading_rad(),
             armed: self.armed,
             mode: self.mode,
-            landed: self.body.is_on_ground(),
+            landed: self.physics.is_on_ground(),
             flight_time: self.flight_time,
-            touchdown_m_s: self.body.touchdown_m_s(),
+            touchdown_m_s: self.physics.touchdown_m_s(),
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod own;
 mod route;
 pub mod swarm;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -105,6 +106,8 @@ pub struct Scenario {
     pub trouble: Vec<Trouble>,
     /// The ArduCopter program that flies, in virtual time, instead of a simulated flight controller.
     pub arducopter: Option<PathBuf>,
+    /// Where another program's physics moves the first of its aircraft, instead of ours (`wingbeat_cosim::proxy`).
+    pub back_end: Option<SocketAddr>,
     /// Parameters of the flight controllers that differ from what the task sets.
     pub parameters: Vec<(Parameter, f32)>,
     /// What the aircraft are configured with in addition to the task.
@@ -242,6 +245,7 @@ impl Scenario {
             starts: Vec::new(),
             trouble: Vec::new(),
             arducopter: None,
+            back_end: None,
             parameters: Vec::new(),
             settings: Settings::default(),
             stated: Vec::new(),
@@ -345,6 +349,16 @@ impl Scenario {
         let slope_m = self.slope_m;
         ensure!((0.0..=100.0).contains(&slope_m), "slope_m: found {slope_m}, expected 0 to 100");
         ensure!((0.0..=10.0).contains(&noise_m), "gps_noise_m: found {noise_m}, expected 0 to 10");
+        if self.back_end.is_some() {
+            ensure!(
+                self.arducopter.is_some(),
+                "physics: found a back-end without autopilot = \"arducopter:PATH\", expected it too: simulated flight controllers move themselves"
+            );
+            ensure!(
+                wind == 0.0,
+                "conditions.wind_m_s: found {wind}, expected 0: the air is the back-end's (physics)"
+            );
+        }
         if self.arducopter.is_some() {
             ensure!(
                 self.gnss_bias_m == 0.0 && self.charge.is_none(),
