@@ -472,7 +472,7 @@ impl Driver {
         let answered_at = Wall::now();
         self.ports.outputs.send_to(packet, sensors).context("the sensors' port")?;
         let crossed = self.under_way().as_millis() / REPEATS_AFTER_LEAST.as_millis();
-        self.is_empty_at(answered_at);
+        self.note_empty(answered_at);
         for _ in 0..=crossed {
             self.wait_for_outputs()?;
         }
@@ -488,7 +488,7 @@ impl Driver {
     }
 
     /// What arrives from now on was sent no earlier.
-    fn is_empty_at(&mut self, at: Wall) {
+    fn note_empty(&mut self, at: Wall) {
         match &mut self.packets {
             Sent::Unnumbered { empty_at, .. } => *empty_at = at,
             Sent::Numbered { .. } => {}
@@ -510,7 +510,7 @@ impl Driver {
         match received {
             Ok((length, from)) => self.take(&packet[..length], from),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                self.is_empty_at(began);
+                self.note_empty(began);
                 Ok(false)
             }
             // A signal; or the port of the sensors is not open yet.
@@ -555,7 +555,8 @@ impl Driver {
                     outputs.number
                 );
                 self.outputs = outputs.motors;
-                self.packet = packet.to_vec();
+                self.packet.clear();
+                self.packet.extend_from_slice(packet);
                 Ok(true)
             }
         }
