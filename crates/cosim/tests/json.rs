@@ -196,7 +196,7 @@ fn every_step_is_answered_once_however_long_the_bench_pauses() {
                 }
                 copter.receive(&[i as u8; 3]);
                 let bytes = flown(&mut copter, Instant::ZERO + STRETCH * i).unwrap();
-                let steps = (i as u32 - 1) * STEPS..i as u32 * STEPS;
+                let steps = (i - 1) * STEPS..i * STEPS;
                 let expected: Vec<u8> = steps.map(|k| k as u8 + 1).collect();
                 assert_eq!(bytes, expected, "stretch {i}");
             }
@@ -204,7 +204,7 @@ fn every_step_is_answered_once_however_long_the_bench_pauses() {
         },
         |mut peer| {
             let mut repeated = 0;
-            for k in 0..stretches as u32 * STEPS {
+            for k in 0..stretches * STEPS {
                 if k > 0 {
                     peer.serial.write_all(&[k as u8]).unwrap();
                 }
@@ -217,7 +217,7 @@ fn every_step_is_answered_once_however_long_the_bench_pauses() {
                 }
             }
             assert!(repeated >= 3, "{repeated}");
-            peer.serial.write_all(&[(stretches as u32 * STEPS) as u8]).unwrap();
+            peer.serial.write_all(&[(stretches * STEPS) as u8]).unwrap();
             peer.send(&peer.packet());
             peer.stay();
         },
@@ -237,7 +237,7 @@ fn its_clock_keeps_step_although_it_cuts_to_microseconds_and_its_socket_is_empti
             assert_eq!(bytes, 16_384);
         },
         |mut peer| {
-            for k in 0..stretches as u32 * STEPS {
+            for k in 0..stretches * STEPS {
                 if k == 5 {
                     // Much at once: a program with a speed-up would wait until less than 1024 bytes are unread.
                     peer.serial.write_all(&[7; 16_384]).unwrap();
