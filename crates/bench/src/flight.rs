@@ -19,7 +19,7 @@ use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
 use crate::course::Course;
-use crate::lockstep::autopilots;
+use crate::lockstep::{autopilots, scripts};
 use crate::phases::Watch;
 use crate::recording::Recording;
 use crate::scenario::{ORIGIN, Scenario};
@@ -177,7 +177,13 @@ fn fly_observed(
     if scenario.orders_wait() {
         world.send_replies_only();
     }
+    for (i, script) in scripts(scenario, seed)? {
+        world.replace_agent(i, script);
+    }
     for i in 0..scenario.aircraft() {
+        if world.logic(i).is_some() {
+            continue;
+        }
         let Some(mission) = scenario.mission_for(i) else { continue };
         if let Reply::Refused(why) = world.mission(i, mission) {
             bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
@@ -193,13 +199,18 @@ fn fly_observed(
     if let Some(why) = world.failure() {
         bail!("{}, flight seed {seed}: {why}", scenario.label());
     }
+    let printed = |i: usize| world.logic(i).map(|logic| logic.printed()).unwrap_or_default();
+    let printed: Vec<String> = (0..world.count())
+        .flat_map(|i| printed(i).into_iter().map(move |line| format!("script of aircraft {}: {line}", i + 1)))
+        .collect();
     let unread = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let logged = world
         // Among aircraft of different owners conflicts are frequent, and the tables count them.
         .log_from(if scenario.variant().is_some() { Severity::Error } else { Severity::Warning })
         .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.entry.text));
-    let warnings = refused.into_iter().chain(script.story.iter().cloned()).chain(logged).collect();
+    let warnings =
+        refused.into_iter().chain(script.story.iter().cloned()).chain(logged).chain(printed).collect();
     let result = FlightResult {
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
@@ -240,7 +251,7 @@ fn operate(
 ) -> ([Losses; REACHES], Vec<String>) {
     let end = Instant::ZERO + time_limit;
     let (mut before, mut after) = (*world.losses_by_distance(), None);
-    let mut accepted = vec![false; world.count()];
+    let mut accepted: Vec<bool> = (0..world.count()).map(|i| world.logic(i).is_some()).collect();
     let mut refused = vec![None; world.count()];
     let mut timetable = Timetable::new(scenario);
     let (mut started, mut has_flown, mut rest_since) = (false, false, None);
@@ -263,7 +274,9 @@ fn operate(
                 refused[i] = Some(why);
             }
         }
-        if !started && all_in(world, &[Phase::Ready]) {
+        let is_ready =
+            |i: usize| world.logic(i).is_some() || world.is_dead(i) || world.phase(i) == Phase::Ready;
+        if !started && (0..world.count()).all(is_ready) {
             started = true;
             before = *world.losses_by_distance();
             for i in 0..world.count() {
@@ -288,7 +301,11 @@ fn operate(
             }
         }
         let is_disarmed = |i: usize| {
-            if world.is_dead(i) { !world.truth(i).armed } else { !world.status(i).flight_controller.armed }
+            if world.is_dead(i) || world.logic(i).is_some() {
+                !world.truth(i).armed
+            } else {
+                !world.status(i).flight_controller.armed
+            }
         };
         if all_in(world, &[Phase::Finished, Phase::Aborted]) && (0..world.count()).all(is_disarmed) {
             // The observer samples once more.

@@ -7,6 +7,7 @@ pub mod follow;
 pub mod ns3;
 pub mod own;
 pub mod saturation;
+pub mod script;
 
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,7 @@ use follow::Follow;
 use ns3::Ns3;
 use own::Own;
 use saturation::Saturation;
+use script::PlannedScript;
 
 /// What a program's path follows in the key `autopilot`.
 pub const ARDUCOPTER: &str = "arducopter:";
@@ -78,6 +80,9 @@ pub struct Plan {
     /// What goes wrong in every flight.
     #[serde(default)]
     pub fault: Vec<Trouble>,
+    /// Scripts that fly aircraft on missions of their own, in virtual time.
+    #[serde(default)]
+    pub script: Vec<PlannedScript>,
     /// The swarm in other ways too.
     #[serde(default)]
     pub vary: Vary,
@@ -387,8 +392,8 @@ impl Plan {
                 "autopilot: found one, expected none: the plan flies no aircraft"
             );
             ensure!(
-                self.fault.is_empty() && self.conditions == Conditions::default(),
-                "conditions, fault: found some, expected none: the plan flies no aircraft"
+                self.fault.is_empty() && self.script.is_empty() && self.conditions == Conditions::default(),
+                "conditions, fault, script: found some, expected none: the plan flies no aircraft"
             );
             saturation.loads()?;
             self.csma()?;
@@ -404,8 +409,11 @@ impl Plan {
                 "guidance: found aircraft too, expected none"
             );
             ensure!(
-                self.autopilot.is_none() && self.fault.is_empty() && self.conditions == Conditions::default(),
-                "autopilot, conditions, fault: found some, expected none: a point is guided"
+                self.autopilot.is_none()
+                    && self.fault.is_empty()
+                    && self.script.is_empty()
+                    && self.conditions == Conditions::default(),
+                "autopilot, conditions, fault, script: found some, expected none: a point is guided"
             );
             self.air_of_guidance()?;
             guidance.check()?;
@@ -467,6 +475,7 @@ impl Plan {
                     ..scenario
                 };
                 self.conditions.surround(&mut scenario, folder)?;
+                script::give(&self.script, &mut scenario, folder)?;
                 all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
             }
         }

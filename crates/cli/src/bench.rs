@@ -13,6 +13,7 @@ use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
 use wingbeat_bench::phases::run_times;
 use wingbeat_bench::plan::bluesky::{self, Import};
+use wingbeat_bench::plan::script::PlannedScript;
 use wingbeat_bench::plan::{ARDUCOPTER, Plan};
 use wingbeat_bench::prediction;
 use wingbeat_bench::run;
@@ -174,6 +175,10 @@ pub(crate) struct RunArguments {
     /// (docs/lockstep.md).
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
+    /// A Python script that flies an aircraft instead of its agent, in virtual time: the aircraft, counted from 1, the file, and its
+    /// arguments (docs/lockstep.md).
+    #[arg(long, value_name = "N:FILE ARGUMENTS")]
+    pub(crate) script: Vec<String>,
     /// Write the flight logs of each flight into a folder of its own in this one (docs/records.md).
     #[arg(long, value_name = "FOLDER")]
     pub(crate) record: Option<PathBuf>,
@@ -415,6 +420,11 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
     }
     if let Some(method) = &arguments.method {
         plan.set_method(method)?;
+    }
+    for script in &arguments.script {
+        let script: PlannedScript = script.parse().context("--script")?;
+        plan.script.retain(|planned| planned.aircraft != script.aircraft);
+        plan.script.push(script);
     }
     plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
     if let Some(autopilot) = &arguments.autopilot {

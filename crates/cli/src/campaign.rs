@@ -121,6 +121,7 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
         autopilot,
         medium,
         method,
+        script,
         ..
     } = arguments;
     let mut words = ["bench", "run"].map(str::to_owned).to_vec();
@@ -140,6 +141,7 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
     for (name, value) in options {
         words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     }
+    words.extend(script.iter().flat_map(|script| ["--script".to_owned(), script.clone()]));
     words
 }
 

@@ -7,6 +7,7 @@
 //! | module | |
 //! |---|---|
 //! | [`program`] | an ArduCopter program: where it is, which version, how it wants to be called |
+//! | [`script`] | a Python script in the companion's place, as the world's [`Logic`](wingbeat_sim::logic::Logic) |
 //! | [`process`] | one process in a directory of its own, and nothing left of either |
 //! | [`ports`] | ports that are free |
 //! | [`gazebo`] | the packets of 3.5's model `gazebo`: outputs from it, sensors to it |
@@ -23,4 +24,5 @@ pub mod ns3;
 pub mod ports;
 pub mod process;
 pub mod program;
+pub mod script;
 pub mod tape;

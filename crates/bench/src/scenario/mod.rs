@@ -103,6 +103,8 @@ pub struct Scenario {
     pub starts: Vec<DVec3>,
     /// What goes wrong.
     pub trouble: Vec<Trouble>,
+    /// What flies aircraft instead of their agents.
+    pub scripts: Vec<Scripted>,
     /// The ArduCopter program that flies, in virtual time, instead of a simulated flight controller.
     pub arducopter: Option<PathBuf>,
     /// Parameters of the flight controllers that differ from what the task sets.
@@ -111,6 +113,21 @@ pub struct Scenario {
     pub settings: Settings,
     /// The missions of files as they were read, one for all aircraft or one for each; empty without files.
     pub stated: Vec<ReadMission>,
+}
+
+/// A script that flies an aircraft.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scripted {
+    /// The aircraft's index.
+    pub aircraft: usize,
+    /// Its file.
+    pub path: PathBuf,
+    /// A hash over what the file holds.
+    pub text: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// `HOST:PORT`, where it connects.
+    pub address: String,
 }
 
 /// A battery.
@@ -241,6 +258,7 @@ impl Scenario {
             charge: None,
             starts: Vec::new(),
             trouble: Vec::new(),
+            scripts: Vec::new(),
             arducopter: None,
             parameters: Vec::new(),
             settings: Settings::default(),
@@ -360,6 +378,7 @@ impl Scenario {
                 );
             }
         }
+        self.check_scripts()?;
         for flow in self.ns3.iter().flat_map(|ns3| &ns3.flows) {
             let to = match flow.to {
                 ns3::End::Radio(to) => to,
@@ -378,6 +397,25 @@ impl Scenario {
             trouble.check(found).with_context(|| format!("fault {}", index + 1))?;
         }
         self.kind().check(self)
+    }
+
+    fn check_scripts(&self) -> Result<()> {
+        ensure!(
+            self.scripts.is_empty() || self.variant().is_some(),
+            "script: found a swarm or a formation, expected missions of their own (own): the others would wait for its agent"
+        );
+        for (index, script) in self.scripts.iter().enumerate() {
+            let number = script.aircraft + 1;
+            ensure!(
+                self.scripts[..index].iter().all(|other| other.aircraft != script.aircraft),
+                "script.aircraft: found {number} twice, expected one script for each"
+            );
+            ensure!(
+                self.trouble.iter().all(|trouble| trouble.inflict.companion() != Some(number)),
+                "fault: found one of the companion of aircraft {number}, expected another: a script is in its place"
+            );
+        }
+        Ok(())
     }
 
     /// Refuses a configuration and a mission that the aircraft itself refuses.
@@ -575,6 +613,10 @@ impl Scenario {
             !self.disturbs_controllers(),
             "fault, conditions.gnss_bias_m, battery_mah, battery_percent: found some, expected none: they are simulated in virtual \
              time only (wingbeat bench run)"
+        );
+        ensure!(
+            self.scripts.is_empty(),
+            "script: found one, expected none: scripts fly in virtual time only (wingbeat bench run)"
         );
         ensure!(
             (0..self.aircraft()).all(|i| self.leaves_at_s(i).is_empty()),
