@@ -35,7 +35,7 @@ pub(crate) fn autopilots(scenario: &Scenario, seed: u64) -> Result<Vec<Box<dyn A
     };
     let program = LockStep::find(binary).context("autopilot")?;
     (0..scenario.aircraft())
-        .map(|i| Ok(Box::new(Copter::start(&program, config(scenario, i, seed))?) as Box<dyn Autopilot>))
+        .map(|i| Ok(Box::new(Copter::start(&program, config(scenario, i, seed)?)?) as Box<dyn Autopilot>))
         .collect()
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn medium(
 }
 
 /// What an aircraft's program is started with.
-fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
+fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
     let extra: String = scenario
         .parameters
         .iter()
@@ -101,7 +101,8 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
         position_hz: 0,
         extra: &extra,
     });
-    Config {
+    Ok(Config {
+        physics: scenario.physics.as_ref().map(|at| at.of(index)).transpose()?,
         home: scenario.home(index, seed),
         heading_rad: scenario.heading_rad(index),
         booted_at: scenario.booted_at(index, seed),
@@ -111,5 +112,5 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
         battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },
         defaults,
         silence: SILENCE,
-    }
+    })
 }

@@ -167,6 +167,10 @@ pub(crate) struct RunArguments {
     /// program in step with the virtual time (docs/lockstep.md).
     #[arg(long, value_name = "AUTOPILOT", conflicts_with = "profile")]
     pub(crate) autopilot: Option<String>,
+    /// What moves the aircraft of that program, instead of our physics: proxy:HOST:PORT, a simulator that speaks ArduPilot's JSON interface
+    /// (docs/lockstep.md).
+    #[arg(long, value_name = "PHYSICS")]
+    pub(crate) physics: Option<String>,
     /// What carries the datagrams, instead of the plan's channel.model: unrestricted, range:METRES, 802.11a, csma, or ns3
     /// (docs/lockstep.md).
     #[arg(long, value_name = "MODEL")]
@@ -418,6 +422,7 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
     if let Some(medium) = &arguments.medium {
         plan.set_medium(medium);
     }
+    plan.physics = arguments.physics.clone().or(plan.physics);
     if let Some(method) = &arguments.method {
         plan.set_method(method)?;
     }
@@ -439,7 +444,8 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let plan = read_plan(arguments)?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
-    if plan.arducopter(folder).is_some() {
+    // Another simulator is not in a network of ours.
+    if plan.arducopter(folder).is_some() && plan.physics.is_none() {
         own_network(false);
     }
     print_notes(&plan.notes(folder)?);

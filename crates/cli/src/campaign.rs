@@ -122,6 +122,7 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
         medium,
         method,
         script,
+        physics,
         ..
     } = arguments;
     let mut words = ["bench", "run"].map(str::to_owned).to_vec();
@@ -135,6 +136,7 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
         ("--signatures", signatures.clone()),
         ("--profile", profile.map(|profile| profile.to_string())),
         ("--autopilot", autopilot.clone()),
+        ("--physics", physics.clone()),
         ("--medium", medium.clone()),
         ("--method", method.clone()),
     ];

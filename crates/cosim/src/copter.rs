@@ -30,10 +30,11 @@ use wingbeat_sim::flight_controller::{RcChannels, Truth};
 use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters};
 use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
 
-use crate::gazebo;
+use crate::gazebo::{self, OUTPUTS};
 use crate::ports::Ports;
 use crate::process::Process;
 use crate::program::{Dialect, Program};
+use crate::proxy::{Proxy, State};
 
 /// One step of the physics: ArduCopter 3.5's main loop has 400 a second.
 const STEP: Duration = Duration::from_micros(2_500);
@@ -42,6 +43,8 @@ const STEP_S: f64 = 0.0025;
 pub const STRETCH: Duration = Duration::from_millis(10);
 /// The wind is asked for so often.
 const WIND_STEPS: u64 = 40;
+/// An aircraft of another simulator that is no higher than this above where it stood is on the ground, metres.
+const ON_GROUND_M: f64 = 0.1;
 /// SITL cuts the difference of two time stamps to whole microseconds: it must not fall below them.
 const STAMP_FACTOR: f64 = 1.0 + 1e-9;
 /// A program that waits repeats its outputs after 100 ms, and not before so long.
@@ -77,6 +80,8 @@ pub struct Config {
     pub body: Body,
     /// Its battery.
     pub battery: BatteryParameters,
+    /// The simulator that moves the aircraft instead of our physics, body, wind and battery.
+    pub physics: Option<SocketAddr>,
     /// Text of the defaults file.
     pub defaults: String,
     /// A program that sends nothing for so long, by the wall clock, has fallen silent.
@@ -289,6 +294,21 @@ impl Autopilot for Copter {
     }
 }
 
+/// Another simulator, and what the aircraft does in it.
+struct Elsewhere {
+    proxy: Proxy,
+    state: State,
+    /// How high it stood at first, north, east, down.
+    ground_down_m: f64,
+    touchdown_m_s: f64,
+}
+
+impl Elsewhere {
+    fn is_on_ground(&self) -> bool {
+        self.state.position_ned.z > self.ground_down_m - ON_GROUND_M
+    }
+}
+
 /// What the thread owns.
 struct Driver {
     config: Config,
@@ -300,8 +320,11 @@ struct Driver {
     wind_m_s: DVec3,
     in_weather_m: DVec2,
     steps: u64,
+    /// Where our physics does not move it: from the first step on.
+    elsewhere: Option<Elsewhere>,
     /// The outputs that are not answered yet.
     outputs: [f64; MOTORS],
+    pulses_us: [u16; OUTPUTS],
     /// They, or their last repetition, were sent no earlier.
     sent_after: Wall,
     /// What arrives next was sent no earlier.
@@ -331,7 +354,9 @@ impl Driver {
             wind_m_s: DVec3::ZERO,
             in_weather_m: Frame::new(origin).to_local(config.home).truncate(),
             steps: 0,
+            elsewhere: None,
             outputs: [0.0; MOTORS],
+            pulses_us: [0; OUTPUTS],
             sent_after: Wall::now(),
             empty_at: Wall::now(),
             decoder: Decoder::default(),
@@ -359,8 +384,18 @@ impl Driver {
         self.serial.set_nonblocking(false)?;
         self.serial.write_all(&to_send).with_context(|| self.ended("its serial port"))?;
         self.serial.set_nonblocking(true)?;
-        while self.steps < steps {
-            self.step(&mut bytes)?;
+        match self.config.physics {
+            None => {
+                while self.steps < steps {
+                    self.step(&mut bytes)?;
+                }
+            }
+            Some(simulator) => {
+                // Its steps may be of another length.
+                while self.time_s() < steps as f64 * STEP_S - STEP_S / 10.0 {
+                    self.step_elsewhere(simulator, &mut bytes)?;
+                }
+            }
         }
         let (armed, mode) = (&mut self.armed, &mut self.mode);
         self.decoder.push(&bytes, |frame| {
@@ -387,6 +422,31 @@ impl Driver {
         self.drain(bytes)
     }
 
+    /// Lets another simulator move the aircraft by the outputs, answers, and waits for the next outputs.
+    fn step_elsewhere(&mut self, simulator: SocketAddr, bytes: &mut Vec<u8>) -> Result<()> {
+        let before_s = self.time_s();
+        match &mut self.elsewhere {
+            None => {
+                let mut proxy = Proxy::new(simulator, self.config.silence)?;
+                let state = proxy.step(self.pulses_us)?;
+                let ground_down_m = state.position_ned.z;
+                self.elsewhere = Some(Elsewhere { proxy, state, ground_down_m, touchdown_m_s: 0.0 });
+            }
+            Some(elsewhere) => {
+                let (was_on_ground, sinks_m_s) = (elsewhere.is_on_ground(), elsewhere.state.velocity_ned.z);
+                elsewhere.state = elsewhere.proxy.step(self.pulses_us)?;
+                if elsewhere.is_on_ground() && !was_on_ground {
+                    elsewhere.touchdown_m_s = sinks_m_s.max(0.0);
+                }
+            }
+        }
+        if !self.is_on_ground() {
+            self.flight_time += Duration::from_micros(((self.time_s() - before_s) * 1e6).round() as u64);
+        }
+        self.answer()?;
+        self.drain(bytes)
+    }
+
     /// Answers the outputs with what the sensors measure, and waits for the next outputs.
     ///
     /// A program that waits repeats its outputs, and a repetition that crosses the answer must not pass for the next step's.
@@ -398,7 +458,11 @@ impl Driver {
             // Behind a fresh repetition few can cross.
             self.wait_for_outputs()?;
         }
-        let packet = gazebo::sensors(self.steps as f64 * STEP_S * STAMP_FACTOR, &self.body);
+        let state = match &self.elsewhere {
+            Some(elsewhere) => elsewhere.state,
+            None => gazebo::measured(self.time_s(), &self.body),
+        };
+        let packet = gazebo::sensors(&State { time_s: state.time_s * STAMP_FACTOR, ..state });
         let sensors = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.sensors()));
         let answered_at = Wall::now();
         self.ports.outputs.send_to(&packet, sensors).context("the sensors' port")?;
@@ -431,6 +495,7 @@ impl Driver {
                         gazebo::OUTPUTS_LEN
                     )
                 })?;
+                self.pulses_us = gazebo::pulses_us(&packet[..length]).unwrap_or_default();
                 Ok(true)
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -487,21 +552,34 @@ impl Driver {
     }
 
     fn time_s(&self) -> f64 {
-        self.steps as f64 * STEP_S
+        self.elsewhere.as_ref().map_or(self.steps as f64 * STEP_S, |elsewhere| elsewhere.state.time_s)
+    }
+
+    fn is_on_ground(&self) -> bool {
+        self.elsewhere.as_ref().map_or_else(|| self.body.is_on_ground(), Elsewhere::is_on_ground)
     }
 
     fn truth(&self) -> Truth {
-        let local = self.body.position();
+        let up = |ned: DVec3| DVec3::new(ned.y, ned.x, -ned.z);
+        let (local, velocity, heading_rad, touchdown_m_s) = match &self.elsewhere {
+            Some(Elsewhere { state, touchdown_m_s, .. }) => {
+                (up(state.position_ned), up(state.velocity_ned), state.heading_rad(), *touchdown_m_s)
+            }
+            None => {
+                let body = &self.body;
+                (body.position(), body.velocity(), body.heading_rad(), body.touchdown_m_s())
+            }
+        };
         Truth {
             position: self.frame.to_position(local),
             local,
-            velocity: self.body.velocity(),
-            heading_rad: self.body.heading_rad(),
+            velocity,
+            heading_rad,
             armed: self.armed,
             mode: self.mode,
-            landed: self.body.is_on_ground(),
+            landed: self.is_on_ground(),
             flight_time: self.flight_time,
-            touchdown_m_s: self.body.touchdown_m_s(),
+            touchdown_m_s,
         }
     }
 }

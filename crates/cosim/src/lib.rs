@@ -7,6 +7,7 @@
 //! | module | |
 //! |---|---|
 //! | [`program`] | an ArduCopter program: where it is, which version, how it wants to be called |
+//! | [`proxy`] | another simulator's physics in the place of ours |
 //! | [`script`] | a Python script in the companion's place, as the world's [`Logic`](wingbeat_sim::logic::Logic) |
 //! | [`process`] | one process in a directory of its own, and nothing left of either |
 //! | [`ports`] | ports that are free |
@@ -24,5 +25,6 @@ pub mod ns3;
 pub mod ports;
 pub mod process;
 pub mod program;
+pub mod proxy;
 pub mod script;
 pub mod tape;

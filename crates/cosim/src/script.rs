@@ -68,9 +68,9 @@ impl Script {
             .canonicalize()
             .with_context(|| format!("{name}: expected the file of a Python script"))?;
         // Sets are in one order in every run, and clocks show the same on every computer.
-        let fixed =
-            ["env", "PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", "TZ=UTC", "python3", "script.py"];
-        let mut command: Vec<String> = fixed.map(str::to_owned).to_vec();
+        let environment = ["PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "TZ=UTC"];
+        let fixed = ["env"].into_iter().chain(environment).chain(["python3", "script.py"]);
+        let mut command: Vec<String> = fixed.map(str::to_owned).collect();
         command.extend([config.seed.to_string(), config.address.clone(), path.display().to_string()]);
         command.extend(config.arguments.iter().cloned());
         let process = Process::start(&command, &[("script.py", RUNNER)])?;

@@ -30,6 +30,7 @@ fn config(silence: Wall) -> Config {
         weather: (1, home),
         body: Body::default(),
         battery: BatteryParameters::default(),
+        physics: None,
         defaults: "SYSID_THISMAV 1\n".into(),
         silence,
     }

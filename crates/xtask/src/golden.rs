@@ -27,7 +27,7 @@ const HEADER: &str = "\
 ";
 
 /// Less than a minute in all on two cores; compared in `cargo xtask test`.
-const QUICK: [&str; 37] = [
+const QUICK: [&str; 38] = [
     DRILLS,
     // Seeds that the documents quote.
     "bench drill --kind combined --seed 141",
@@ -55,6 +55,7 @@ const QUICK: [&str; 37] = [
     "bench run crates/bench/plans/mbcap-four.toml --seed 1 --variant mbcap-e",
     "bench run crates/bench/plans/mbcap-pairs.toml --seed 1",
     "bench run crates/bench/plans/mbcap-sitl.toml --seed 1",
+    "bench run crates/bench/plans/media.toml --seed 1",
     "bench run crates/bench/plans/muscop-faults.toml --seed 1",
     "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 1",
     "bench run crates/bench/plans/muscop-overhead.toml --seed 1",
