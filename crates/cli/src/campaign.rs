@@ -12,6 +12,7 @@ use wingbeat_bench::campaign::shard::Shard;
 use wingbeat_bench::campaign::stored::Stored;
 use wingbeat_bench::campaign::submit::{Engine, job_file};
 use wingbeat_bench::campaign::{Campaign, compare as pairs, parquet, sqlite};
+use wingbeat_bench::plan::script::PlannedScript;
 use wingbeat_bench::plan::Plan;
 
 use crate::bench::{RunArguments, print_outcome, read_plan};
@@ -143,7 +144,11 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
     for (name, value) in options {
         words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     }
-    words.extend(script.iter().flat_map(|script| ["--script".to_owned(), script.clone()]));
+    // Its file is where we are, which is not where the job runs.
+    let absolute = |script: &String| {
+        script.parse::<PlannedScript>().map_or_else(|_| script.clone(), |script| script.to_string())
+    };
+    words.extend(script.iter().flat_map(|script| ["--script".to_owned(), absolute(script)]));
     words
 }
 

@@ -43,6 +43,14 @@ impl std::str::FromStr for PlannedScript {
     }
 }
 
+impl std::fmt::Display for PlannedScript {
+    /// As it is read.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.aircraft, self.run)?;
+        self.arguments.iter().try_for_each(|word| write!(f, " {word}"))
+    }
+}
+
 /// Gives the aircraft of a scenario to their scripts.
 ///
 /// # Errors
