@@ -180,7 +180,7 @@ pub(crate) fn fly_through(
     folder: Option<&Path>,
     course: Option<&mut Course>,
 ) -> Result<Vec<FlightResult>> {
-    let (recorder, recording) = media::Recorder::new();
+    let (recorder, recording) = media::Recorder::begin();
     let first = scenarios.first().context("a flight")?.without_network();
     let flight = observed(&first, seed, time_limit, folder, None, course, Some(recorder))?;
     let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);

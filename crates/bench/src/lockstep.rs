@@ -50,6 +50,7 @@ pub(crate) fn scripts(scenario: &Scenario, seed: u64) -> Result<Vec<(usize, Box<
             path: scripted.path.clone(),
             arguments: scripted.arguments.clone(),
             address: scripted.address.clone(),
+            radio: scripted.radio,
             seed: rng::child(seed, "script", index as u64).next_u64(),
             silence: SILENCE,
         });

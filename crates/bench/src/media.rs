@@ -94,7 +94,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// One that has heard nothing yet, and what it will have heard.
-    pub(crate) fn new() -> (Box<dyn Medium>, Arc<Mutex<Recording>>) {
+    pub(crate) fn begin() -> (Box<dyn Medium>, Arc<Mutex<Recording>>) {
         let recording = Arc::new(Mutex::new(Recording::default()));
         let recorder = Self {
             recording: Arc::clone(&recording),
@@ -327,7 +327,7 @@ mod tests {
         for mut scenario in plan.scenarios(Path::new(FOLDER), 3).unwrap() {
             let crate::scenario::Task::Own(own) = &mut scenario.task else { panic!("missions of their own") };
             (own.variant, scenario.network) = (Variant::MbcapE, None);
-            let (recorder, recording) = Recorder::new();
+            let (recorder, recording) = Recorder::begin();
             let tee = Tee(scenario.radio(3).unwrap(), recorder);
             let flown =
                 observed(&scenario, 3, plan.time_limit(), None, None, None, Some(Box::new(tee))).unwrap();

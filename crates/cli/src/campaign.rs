@@ -12,8 +12,8 @@ use wingbeat_bench::campaign::shard::Shard;
 use wingbeat_bench::campaign::stored::Stored;
 use wingbeat_bench::campaign::submit::{Engine, job_file};
 use wingbeat_bench::campaign::{Campaign, compare as pairs, parquet, sqlite};
-use wingbeat_bench::plan::script::PlannedScript;
 use wingbeat_bench::plan::Plan;
+use wingbeat_bench::plan::script::PlannedScript;
 
 use crate::bench::{RunArguments, print_outcome, read_plan};
 

@@ -1,6 +1,6 @@
 """Runs a script unchanged in the virtual time of wingbeat's bench (docs/lockstep.md).
 
-Usage: script.py SEED HOST:PORT SCRIPT ARGUMENT..., in the directory of the bench's socket `bench.sock`
+Usage: script.py SEED HOST:PORT RADIO SCRIPT ARGUMENT..., in the directory of the bench's socket `bench.sock`
 
 One thread of the script runs at a time, until it waits. Where all wait, the turn is the bench's: it simulates until the first of
 them is due, or until its aircraft's autopilot has sent something. Threads follow each other in the order in which they began. So the script's
@@ -9,14 +9,19 @@ bytes do not depend on the computer.
 Clocks read the bench's time. Reading one takes SPENT_US of it, a read of a socket that finds nothing EMPTY_US: a loop that waits for a
 time, or for bytes, ends. A connection to HOST:PORT is the bench's, and does not leave this process.
 
-A turn, numbers little-endian: from the bench how far time has passed, microseconds (8 bytes), and what the autopilot sent, its length
-first (4). Back: until when the script waits (8), whether it has ended (1), and what it sent, its length first (4).
+RADIO is the UDP port of the aircraft's radio, 0 without one: what is sent there to a broadcast address is on the bench's medium, and a
+socket bound to it receives what arrives; aircraft N is 10.0.0.N.
+
+A turn, numbers little-endian: from the bench how far time has passed, microseconds (8 bytes); what the autopilot sent, its length first
+(4); how many datagrams arrived (4), each with its sender's index (2) and its length (2) first. Back: until when the script waits (8),
+whether it has ended (1); what it sent, its length first (4); how many datagrams it broadcast (4), each with its length first (2).
 """
 
 import _socket
 import _thread
 import atexit
 import datetime
+import errno
 import functools
 import os
 import queue
@@ -38,6 +43,7 @@ EMPTY_US = 1_000
 YIELD_US = 100
 # 2026-01-01, as the autopilots' clocks.
 EPOCH_US = 1_767_225_600_000_000
+DATAGRAM_BYTES_MOST = 1472
 
 real = types.SimpleNamespace(
     lock=_thread.allocate_lock,
@@ -48,6 +54,9 @@ real = types.SimpleNamespace(
     connect=socket.socket.connect,
     connect_ex=socket.socket.connect_ex,
     setsockopt=socket.socket.setsockopt,
+    bind=socket.socket.bind,
+    sendto=socket.socket.sendto,
+    recv=socket.socket.recv,
     gmtime=time.gmtime,
     localtime=time.localtime,
     strftime=time.strftime,
@@ -86,6 +95,7 @@ class Bench:
                 real.sleep(0.002)
         self.line = None
         self.arrived = b""
+        self.radios, self.heard, self.broadcast = [], [], []
         self.take()
         self.now_us = self.limit_us
 
@@ -101,6 +111,9 @@ class Bench:
     def take(self):
         self.limit_us, length = struct.unpack("<QI", self.read(12))
         self.arrived += self.read(length)
+        for _ in range(*struct.unpack("<I", self.read(4))):
+            sender, length = struct.unpack("<HH", self.read(4))
+            self.heard.append((sender, self.read(length)))
 
     def hand_over(self, until_us, has_ended=False):
         sent = b""
@@ -112,7 +125,10 @@ class Bench:
             if not part:
                 self.line = None
             sent += part
-        self.socket.sendall(struct.pack("<QBI", until_us, has_ended, len(sent)) + sent)
+        frame = struct.pack("<QBI", until_us, has_ended, len(sent)) + sent + struct.pack("<I", len(self.broadcast))
+        frame += b"".join(struct.pack("<H", len(datagram)) + datagram for datagram in self.broadcast)
+        self.broadcast = []
+        self.socket.sendall(frame)
         if not has_ended:
             self.take()
 
@@ -127,29 +143,45 @@ class Bench:
                 self.line = None
         if not self.line:
             self.arrived = b""
+        heard, self.heard = self.heard, []
+        for radio in list(self.radios):
+            for sender, datagram in heard:
+                try:
+                    radio.send(struct.pack("<H", sender) + datagram)
+                except BlockingIOError:
+                    # Its queue is full.
+                    break
+                except OSError:
+                    self.radios.remove(radio)
+                    break
 
     def connect(self, script_socket):
-        """The script's socket becomes one end of a pair of which this is the other."""
-        self.line, theirs = _socket.socketpair()
-        self.line.setblocking(False)
+        self.line = self.pair(script_socket, _socket.SOCK_STREAM)
+
+    def pair(self, script_socket, kind):
+        """The script's socket becomes one end of a pair; the other."""
+        ours, theirs = _socket.socketpair(_socket.AF_UNIX, kind)
+        ours.setblocking(False)
         descriptor = script_socket.fileno()
         blocks = os.get_blocking(descriptor)
         os.dup2(theirs.fileno(), descriptor, inheritable=False)
         theirs.close()
         os.set_blocking(descriptor, blocks)
         connected.add(script_socket)
+        return ours
 
 
 bench = None
 address = None
-connected = weakref.WeakSet()
+radio = 0
+connected, listening = weakref.WeakSet(), weakref.WeakSet()
 current = Task(threading.main_thread())
 tasks = [current]
 
 
 def choose():
     """The task that runs next, when it is its time."""
-    undelivered = bool(bench.arrived)
+    undelivered = bool(bench.arrived or bench.heard)
     while True:
         after = tasks.index(current) + 1 if current in tasks else 0
         for task in tasks[after:] + tasks[:after]:
@@ -299,8 +331,8 @@ def select_(reading, writing, failing, timeout=None):
     return tuple(found) if any(found) else real.select(reading, writing, failing, 0)
 
 
-def reading(name):
-    original = getattr(socket.socket, name)
+def reading(name, original=None):
+    original = original or getattr(socket.socket, name)
 
     def read(self, *arguments, **keywords):
         timeout = self.gettimeout()
@@ -328,6 +360,40 @@ def connect(self, to):
 
 def connect_ex(self, to):
     return bench.connect(self) or 0 if is_bench(to) else real.connect_ex(self, to)
+
+
+def is_radio(self, to):
+    return radio and self.type == socket.SOCK_DGRAM and isinstance(to, tuple) and to[1] == radio
+
+
+def bind(self, to):
+    if not is_radio(self, to):
+        return real.bind(self, to)
+    bench.radios.append(bench.pair(self, _socket.SOCK_DGRAM))
+    listening.add(self)
+
+
+def sendto(self, data, *rest):
+    to = rest[-1]
+    if not is_radio(self, to) or not (to[0] == "<broadcast>" or to[0].endswith(".255")):
+        return real.sendto(self, data, *rest)
+    if not 1 <= len(data) <= DATAGRAM_BYTES_MOST:
+        raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
+    bench.broadcast.append(bytes(data))
+    return len(data)
+
+
+def of_radio(read):
+    """The same for a socket that is bound to the radio: the sender of a datagram is before it."""
+
+    def from_radio(self, size, *flags):
+        if self not in listening:
+            return read(self, size, *flags)
+        packet = reading("recv", real.recv)(self, size + 2, *flags)
+        (sender,) = struct.unpack("<H", packet[:2])
+        return packet[2:], ("10.0.0.%d" % (sender + 1), radio)
+
+    return from_radio
 
 
 def setsockopt(self, *arguments):
@@ -427,6 +493,12 @@ def replace():
     selectors.SelectSelector._select = staticmethod(select_)
     for name in ("recv", "recv_into", "recvfrom", "recvfrom_into", "recvmsg", "accept"):
         setattr(socket.socket, name, reading(name))
+    socket.socket.recvfrom = of_radio(socket.socket.recvfrom)
+    received = socket.socket.recv
+    socket.socket.recv = lambda self, size, *flags: (
+        self.recvfrom(size, *flags)[0] if self in listening else received(self, size, *flags)
+    )
+    socket.socket.bind, socket.socket.sendto = bind, sendto
     socket.socket.connect, socket.socket.connect_ex = connect, connect_ex
     socket.socket.setsockopt = setsockopt
     os._exit = end
@@ -441,15 +513,15 @@ def end(code):
 
 
 def main():
-    global bench, address
-    seed, place, script = sys.argv[1:4]
+    global bench, address, radio
+    seed, place, radio, script = sys.argv[1:5]
     host, port = place.rsplit(":", 1)
-    address = (host, int(port))
+    address, radio = (host, int(port)), int(radio)
     bench = Bench()
     replace()
     random.seed(int(seed))
     os.chdir(os.path.dirname(script))
-    sys.argv, sys.path[0] = sys.argv[3:], os.path.dirname(script)
+    sys.argv, sys.path[0] = sys.argv[4:], os.path.dirname(script)
     module = types.ModuleType("__main__")
     module.__file__ = script
     sys.modules["__main__"] = module

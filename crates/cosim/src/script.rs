@@ -12,7 +12,7 @@ use std::time::{Duration, Instant as Wall};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use wingbeat_geo::Instant;
-use wingbeat_sim::logic::Logic;
+use wingbeat_sim::logic::{Heard, Logic, Sent};
 
 use crate::process::{CONSOLE, Process, last_lines};
 
@@ -36,6 +36,8 @@ pub struct Config {
     pub arguments: Vec<String>,
     /// `HOST:PORT`, where it finds its autopilot by TCP. Nothing is served there: the connection does not leave the process.
     pub address: String,
+    /// The UDP port of its radio, where it has one.
+    pub radio: Option<u16>,
     /// What its `random` draws from.
     pub seed: u64,
     /// A script that keeps its turn for so long, by the wall clock, has failed.
@@ -71,7 +73,8 @@ impl Script {
         let environment = ["PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "TZ=UTC"];
         let fixed = ["env"].into_iter().chain(environment).chain(["python3", "script.py"]);
         let mut command: Vec<String> = fixed.map(str::to_owned).collect();
-        command.extend([config.seed.to_string(), config.address.clone(), path.display().to_string()]);
+        let radio = config.radio.unwrap_or_default().to_string();
+        command.extend([config.seed.to_string(), config.address.clone(), radio, path.display().to_string()]);
         command.extend(config.arguments.iter().cloned());
         let process = Process::start(&command, &[("script.py", RUNNER)])?;
         let listener = UnixListener::bind(process.directory().join(SOCKET)).context("a socket")?;
@@ -82,10 +85,16 @@ impl Script {
         Ok(Self { name, socket, until: Instant::ZERO, has_ended: false, silence, process })
     }
 
-    fn turn(&mut self, now: Instant, received: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    fn turn(&mut self, now: Instant, received: &[u8], heard: &[Heard], out: &mut Sent) -> Result<()> {
         let mut request = now.as_micros().to_le_bytes().to_vec();
         request.extend((received.len() as u32).to_le_bytes());
         request.extend(received);
+        request.extend((heard.len() as u32).to_le_bytes());
+        for (from, datagram) in heard {
+            request.extend((*from as u16).to_le_bytes());
+            request.extend((datagram.len() as u16).to_le_bytes());
+            request.extend(&**datagram);
+        }
         let mut head = [0; 13];
         let answered = self.socket.write_all(&request).and_then(|()| self.socket.read_exact(&mut head));
         answered.map_err(|error| self.silent(now, &error))?;
@@ -95,10 +104,18 @@ impl Script {
             length <= SENT_BYTES_MOST,
             "found {length} bytes in one turn, expected {SENT_BYTES_MOST} at most"
         );
-        let before = out.len();
-        out.resize(before + length, 0);
-        let read = self.socket.read_exact(&mut out[before..]);
-        read.map_err(|error| self.silent(now, &error))?;
+        let before = out.autopilot.len();
+        out.autopilot.resize(before + length, 0);
+        let mut count = [0; 4];
+        let read = self.socket.read_exact(&mut out.autopilot[before..]);
+        read.and_then(|()| self.socket.read_exact(&mut count)).map_err(|error| self.silent(now, &error))?;
+        for _ in 0..u32::from_le_bytes(count) {
+            let mut length = [0; 2];
+            self.socket.read_exact(&mut length).map_err(|error| self.silent(now, &error))?;
+            let mut datagram = vec![0; u16::from_le_bytes(length).into()];
+            self.socket.read_exact(&mut datagram).map_err(|error| self.silent(now, &error))?;
+            out.datagrams.push(datagram.into());
+        }
         if is_over == 0 {
             self.until = Instant::from_micros(until);
             return Ok(());
@@ -161,11 +178,11 @@ fn connected(listener: &UnixListener, process: &Process, silence: Duration) -> R
 }
 
 impl Logic for Script {
-    fn run(&mut self, now: Instant, received: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
-        if self.has_ended || (received.is_empty() && now < self.until) {
+    fn run(&mut self, now: Instant, received: &[u8], heard: &[Heard], out: &mut Sent) -> Result<(), String> {
+        if self.has_ended || (received.is_empty() && heard.is_empty() && now < self.until) {
             return Ok(());
         }
-        self.turn(now, received, out).map_err(|error| format!("{}: {error:#}", self.name))
+        self.turn(now, received, heard, out).map_err(|error| format!("{}: {error:#}", self.name))
     }
 
     fn has_ended(&self) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use wingbeat_cosim::script::{Config, Script};
 use wingbeat_geo::Instant;
-use wingbeat_sim::logic::Logic as _;
+use wingbeat_sim::logic::{Logic as _, Sent};
 
 const STEP_MS: u64 = 10;
 
@@ -23,20 +23,27 @@ fn started(folder: &Path, text: &str, silence: Duration) -> Script {
     let path = folder.join("logic.py");
     std::fs::write(&path, text).unwrap();
     let arguments = vec!["a".to_owned(), "b c".to_owned()];
-    Script::start(&Config { path, arguments, address: "127.0.0.1:5760".to_owned(), seed: 7, silence })
-        .unwrap()
+    Script::start(&Config {
+        path,
+        arguments,
+        address: "127.0.0.1:5760".to_owned(),
+        radio: Some(5005),
+        seed: 7,
+        silence,
+    })
+    .unwrap()
 }
 
 /// What it sent, and when in milliseconds, until it ended. Its autopilot sends everything back a step later.
 fn flown(script: &mut Script) -> Result<Vec<(u64, Vec<u8>)>, String> {
     let (mut sent, mut back) = (Vec::new(), Vec::new());
     for step in 0..500_000 {
-        let mut out = Vec::new();
-        script.run(Instant::from_millis(step * STEP_MS), &back, &mut out)?;
-        if !out.is_empty() {
-            sent.push((step * STEP_MS, out.clone()));
+        let mut out = Sent::default();
+        script.run(Instant::from_millis(step * STEP_MS), &back, &[], &mut out)?;
+        if !out.autopilot.is_empty() {
+            sent.push((step * STEP_MS, out.autopilot.clone()));
         }
-        back = out;
+        back = out.autopilot;
         if script.has_ended() {
             return Ok(sent);
         }
@@ -153,6 +160,69 @@ fn threads_take_turns_alike_in_every_run() {
     }
 }
 
+const RADIO: &str = r#"
+import socket, time
+radio = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+radio.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+radio.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+radio.bind(("", 5005))
+radio.sendto(b"one", ("255.255.255.255", 5005))
+time.sleep(0.5)
+radio.sendto(b"two", ("<broadcast>", 5005))
+print(radio.recvfrom(100), round(time.time(), 3))
+print(radio.recv(3), round(time.time(), 3))
+radio.settimeout(0.5)
+try:
+    radio.recvfrom(10)
+except socket.timeout:
+    print("timeout", round(time.time(), 3))
+radio.setblocking(False)
+try:
+    radio.recv(10)
+except BlockingIOError:
+    print("empty")
+try:
+    radio.sendto(b"x" * 1473, ("10.255.255.255", 5005))
+except OSError as error:
+    print(error.strerror)
+other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+other.bind(("127.0.0.1", 0))
+other.sendto(b"own", other.getsockname())
+print(other.recv(10))
+"#;
+
+#[test]
+fn broadcasts_leave_and_arrive_by_the_radio() {
+    if !has_python() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = started(folder.path(), RADIO, Duration::from_secs(60));
+    let mut broadcast = Vec::new();
+    for step in 0.. {
+        let (now_ms, mut out) = (step * STEP_MS, Sent::default());
+        let heard = match now_ms {
+            700 => vec![(0, b"first".as_slice().into()), (126, b"second".as_slice().into())],
+            _ => vec![],
+        };
+        script.run(Instant::from_millis(now_ms), &[], &heard, &mut out).unwrap();
+        broadcast.extend(out.datagrams.into_iter().map(|datagram| (now_ms, datagram.to_vec())));
+        if script.has_ended() {
+            break;
+        }
+    }
+    assert_eq!(broadcast, [(0, b"one".to_vec()), (500, b"two".to_vec())]);
+    let expected = [
+        "(b'first', ('10.0.0.1', 5005)) 1767225600.7",
+        "b'sec' 1767225600.7",
+        "timeout 1767225601.2",
+        "empty",
+        "Message too long",
+        "b'own'",
+    ];
+    assert_eq!(script.printed(), expected);
+}
+
 #[test]
 fn a_script_that_fails_or_hangs_is_named_and_its_directory_is_gone() {
     if !has_python() {
@@ -184,8 +254,14 @@ fn a_script_that_fails_or_hangs_is_named_and_its_directory_is_gone() {
         assert!(found.contains("logic.py: ") && found.contains(expected), "{text}: {found}");
     }
     let path = folder.path().join("none.py");
-    let config =
-        Config { path, arguments: vec![], address: String::new(), seed: 1, silence: Duration::from_secs(1) };
+    let config = Config {
+        path,
+        arguments: vec![],
+        address: String::new(),
+        radio: None,
+        seed: 1,
+        silence: Duration::from_secs(1),
+    };
     let found = format!("{:#}", Script::start(&config).unwrap_err());
     assert!(found.contains("none.py: expected the file of a Python script"), "{found}");
 }

@@ -24,7 +24,7 @@ use crate::channel::{Counters, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
 use crate::keys::{Keys, Signatures};
-use crate::logic::Logic;
+use crate::logic::{self, Logic};
 use crate::medium::statistics::Statistics;
 use crate::medium::{FlowFigures, Lateness, Medium, Reception};
 use crate::observer::{Observer, Sample};
@@ -337,6 +337,13 @@ impl World {
                 Scheduled::Check => self.check(),
                 Scheduled::Arrival { from, to, bytes } => {
                     self.hear(from, &to);
+                    if let Some(from) = from.filter(|from| self.has_logic(*from)) {
+                        // On another port than agents' datagrams.
+                        for to in to {
+                            self.run_logic(to, &[], &[(from, Arc::clone(&bytes))]);
+                        }
+                        continue;
+                    }
                     // Opened once: it is the same for every receiver.
                     let opened = self.keys.roster().open(&bytes);
                     for to in to {
@@ -407,7 +414,7 @@ impl World {
                 }
             }
             self.guard(i, &bytes);
-            self.run_logic(i, &bytes);
+            self.run_logic(i, &bytes, &[]);
             self.bytes = bytes;
         }
         self.push(next, Scheduled::Tick);
@@ -597,19 +604,33 @@ impl World {
     }
 
     /// What commands the aircraft instead of its agent runs until now.
-    fn run_logic(&mut self, i: usize, bytes: &[u8]) {
-        let Some(logic) = &mut self.vehicles[i].logic else { return };
-        let mut sent = Vec::new();
-        if let Err(why) = logic.run(self.now, bytes, &mut sent) {
+    fn run_logic(&mut self, i: usize, bytes: &[u8], heard: &[logic::Heard]) {
+        let Some(logic) = self.vehicles.get_mut(i).and_then(|vehicle| vehicle.logic.as_mut()) else { return };
+        let mut sent = logic::Sent::default();
+        if let Err(why) = logic.run(self.now, bytes, heard, &mut sent) {
             self.failure.get_or_insert_with(|| format!("aircraft {}: {why}", i + 1));
         }
-        if !sent.is_empty() {
+        if !sent.autopilot.is_empty() {
             let (is_cut, _) = self.lines.lose(self.now, i);
             if !is_cut {
-                self.vehicles[i].controller.receive(&sent);
+                self.vehicles[i].controller.receive(&sent.autopilot);
             }
-            self.trace = mixed(self.trace, self.now, i, 7, &sent);
+            self.trace = mixed(self.trace, self.now, i, 7, &sent.autopilot);
         }
+        if sent.datagrams.is_empty() {
+            return;
+        }
+        self.locate();
+        for bytes in sent.datagrams {
+            self.trace = mixed(self.trace, self.now, i, 8, &bytes);
+            self.transmit(i, bytes);
+        }
+        self.carry();
+    }
+
+    /// Whether a radio is that of an aircraft which something else commands than an agent.
+    fn has_logic(&self, radio: usize) -> bool {
+        self.vehicles.get(radio).is_some_and(|vehicle| vehicle.logic.is_some())
     }
 
     fn check(&mut self) {

@@ -23,6 +23,8 @@ pub struct PlannedScript {
     pub arguments: Vec<String>,
     /// `HOST:PORT`, where it connects by TCP; `127.0.0.1:5760` unless stated.
     pub address: Option<String>,
+    /// The UDP port of its radio: scripts that have the same port receive each other's broadcasts, over the plan's medium.
+    pub radio: Option<u16>,
 }
 
 impl std::str::FromStr for PlannedScript {
@@ -39,6 +41,7 @@ impl std::str::FromStr for PlannedScript {
             run: run.display().to_string(),
             arguments: words.collect(),
             address: None,
+            radio: None,
         })
     }
 }
@@ -56,7 +59,7 @@ impl std::fmt::Display for PlannedScript {
 /// # Errors
 /// Names the key, what was found and what was expected.
 pub(super) fn give(scripts: &[PlannedScript], scenario: &mut Scenario, folder: &Path) -> Result<()> {
-    for PlannedScript { aircraft, run, arguments, address } in scripts {
+    for PlannedScript { aircraft, run, arguments, address, radio } in scripts {
         let (path, of) = (folder.join(run), scenario.aircraft());
         ensure!((1..=of).contains(aircraft), "script.aircraft: found {aircraft}, expected 1 to {of}");
         let text = std::fs::read(&path)
@@ -68,12 +71,14 @@ pub(super) fn give(scripts: &[PlannedScript], scenario: &mut Scenario, folder: &
                 .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()),
             "script.address: found '{address}', expected HOST:PORT"
         );
+        ensure!(*radio != Some(0), "script.radio: found 0, expected a port, 1 to 65535");
         scenario.scripts.push(Scripted {
             aircraft: aircraft - 1,
             path: std::path::absolute(&path)?,
             text: blake3::hash(&text).to_hex().to_string(),
             arguments: arguments.clone(),
             address: address.to_owned(),
+            radio: *radio,
         });
     }
     Ok(())

@@ -136,6 +136,8 @@ pub struct Scripted {
     pub arguments: Vec<String>,
     /// `HOST:PORT`, where it connects.
     pub address: String,
+    /// The UDP port of its radio, where it has one.
+    pub radio: Option<u16>,
 }
 
 /// Where other simulators are, that of the first aircraft, and each further one ten ports higher, as ArduPilot's instances.
@@ -503,7 +505,8 @@ impl Scenario {
     /// Whether what aircraft receive decides how they fly, or what goes wrong.
     pub fn flies_by_radio(&self) -> bool {
         let is_alone = self.variant().is_some_and(|variant| !variant.avoids());
-        !is_alone || self.trouble.iter().any(Trouble::is_of_network)
+        let is_scripted = self.scripts.iter().any(|script| script.radio.is_some());
+        !is_alone || is_scripted || self.trouble.iter().any(Trouble::is_of_network)
     }
 
     /// The id of an aircraft; the first is a swarm's master, the last has the right of way.
