@@ -1,89 +1,109 @@
-//! `physics = "proxy:…"`: a swarm of real ArduCopters whose bodies another program moves. The other program is our own rigid body behind
-//! a socket, so the flight must be the same, byte for byte.
-//!
-//! `WINGBEAT_SITL_4` is the path of an ArduCopter SITL program of version 4; without it the test prints one line and passes.
+//! Real ArduCopters on the physics of another simulator, which is ours behind ArduPilot's JSON interface: so every byte is as without it.
+//! Needs `WINGBEAT_SITL` (3.5), `WINGBEAT_SITL_4` (4.x).
 
-use std::net::{Ipv4Addr, UdpSocket};
-use std::path::Path;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use wingbeat_bench::flight::fly;
 use wingbeat_bench::plan::Plan;
-use wingbeat_cosim::json::{outputs, sensors};
+use wingbeat_bench::run;
 use wingbeat_geo::DVec3;
 use wingbeat_sim::motion::BatteryParameters;
-use wingbeat_sim::rigid::{Body, Rigid};
+use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
 
-const AIRCRAFT: usize = 3;
-/// Below the ports that the kernel hands out.
-const FIRST_PORT: u16 = 9_002;
 const STEP_S: f64 = 0.0025;
-/// How often a back-end that is not asked looks whether the flight is over.
-const IDLE: Duration = Duration::from_millis(50);
 
-/// Sockets 10 ports apart, the first of which is free with the others.
-fn sockets() -> Vec<UdpSocket> {
-    let bind = |port| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).ok();
-    let block = |first: u16| (0..AIRCRAFT as u16).map(|i| bind(first + i * 10)).collect::<Option<Vec<_>>>();
-    (FIRST_PORT..FIRST_PORT + 1_000).find_map(block).expect("free ports")
+/// Two neighbouring ports as the bench wants them, ten apart.
+fn sockets() -> (u16, [UdpSocket; 2]) {
+    for port in (20_011..32_000).step_by(23) {
+        let bind = |port: u16| UdpSocket::bind(("127.0.0.1", port));
+        if let (Ok(one), Ok(two)) = (bind(port), bind(port + 10)) {
+            return (port, [one, two]);
+        }
+    }
+    panic!("no ports are free");
 }
 
-/// Answers outputs until the flight is over.
-fn answer(socket: &UdpSocket, heading_rad: f64, over: &AtomicBool) -> u32 {
-    socket.set_read_timeout(Some(IDLE)).unwrap();
-    let mut body = Rigid::new(Body::default(), BatteryParameters::default(), heading_rad);
-    let (mut packet, mut steps, mut last) = ([0; 200], 0, None);
-    while !over.load(Ordering::Relaxed) {
-        let Ok((length, from)) = socket.recv_from(&mut packet) else { continue };
-        let outputs = outputs(&packet[..length]).unwrap();
-        if last.replace(outputs.number) != Some(outputs.number) {
-            steps += 1;
-            body.step(STEP_S, outputs.motors, DVec3::ZERO);
+/// Moves one aircraft as it is asked to.
+fn simulate(socket: &UdpSocket, heading_rad: f64, is_over: &AtomicBool) -> usize {
+    socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let battery = BatteryParameters { capacity_mah: 1e7, ..BatteryParameters::default() };
+    let mut body = Rigid::new(Body::default(), battery, heading_rad);
+    let (mut frame, mut steps) = ([0; 100], 0);
+    while !is_over.load(Ordering::Relaxed) {
+        let Ok((40, from)) = socket.recv_from(&mut frame) else { continue };
+        let mut outputs = [0.0; MOTORS];
+        for (output, pulse) in outputs.iter_mut().zip(frame[8..].chunks_exact(2)) {
+            // As the program's own packets have it.
+            *output = f64::from((f32::from(u16::from_le_bytes([pulse[0], pulse[1]])) - 1000.0) / 1000.0);
         }
-        let line = sensors(f64::from(steps) * STEP_S, &body);
-        socket.send_to(line.as_bytes(), from).unwrap();
+        body.step(STEP_S, outputs, DVec3::ZERO);
+        steps += 1;
+        let list = |v: DVec3| format!("[{:?},{:?},{:?}]", v.x, v.y, v.z);
+        let q = body.attitude();
+        let answer = format!(
+            "{{\"timestamp\":{:?},\"imu\":{{\"gyro\":{},\"accel_body\":{}}},\"position\":{},\"velocity\":{},\"quaternion\":[{:?},{:?},{:?},{:?}]}}\n",
+            steps as f64 * STEP_S,
+            list(body.rate_rad_s()),
+            list(body.specific_force_m_s2()),
+            list(body.position_ned()),
+            list(body.velocity_ned()),
+            q.w,
+            q.x,
+            q.y,
+            q.z,
+        );
+        socket.send_to(answer.as_bytes(), from).unwrap();
     }
     steps
 }
 
 #[test]
-fn a_swarm_flies_the_same_by_our_physics_and_by_the_same_behind_a_socket() {
-    let Some(binary) = std::env::var_os("WINGBEAT_SITL_4") else {
-        println!(
-            "skipped: no SITL of 4.x here; set WINGBEAT_SITL_4 to the path of an ArduCopter SITL program"
-        );
+fn our_physics_behind_the_json_interface_flies_every_byte_as_inside_the_bench() {
+    flies_as_inside("WINGBEAT_SITL");
+}
+
+#[test]
+fn so_it_does_with_arducopter_4() {
+    flies_as_inside("WINGBEAT_SITL_4");
+}
+
+fn flies_as_inside(key: &str) {
+    let Some(binary) = std::env::var_os(key).map(PathBuf::from) else {
+        println!("skipped: no SITL here; set {key} to the path of an ArduCopter SITL program");
         return;
     };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans");
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/plans"));
     let mut plan = Plan::read(&folder.join("muscop-sitl.toml")).unwrap();
-    plan.keep(Some(AIRCRAFT), None).unwrap();
-    plan.autopilot = Some(format!("arducopter:{}", Path::new(&binary).display()));
-    let flown = |plan: &Plan| {
-        let (scenario, seed) = plan.flights(&folder, 1).unwrap().remove(0).remove(0);
-        (fly(&scenario, seed, plan.time_limit()).unwrap(), scenario)
-    };
-    let (own, scenario) = flown(&plan);
-    assert!(own.is_complete(), "{own:?}");
-    let sockets = sockets();
-    plan.physics = Some(format!("proxy:{}", sockets[0].local_addr().unwrap()));
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let headings = (0..AIRCRAFT).map(|i| scenario.heading_rad(i));
-        let back_ends: Vec<_> = sockets
+    plan.autopilot = Some(format!("arducopter:{}", binary.display()));
+    plan.keep(Some(2), None).unwrap();
+    let own = run::run(&plan, folder, 1, 1).unwrap();
+    assert!(own.failed.is_empty(), "{:?}", own.failed);
+    let (port, sockets) = sockets();
+    plan.physics = Some(format!("proxy:127.0.0.1:{port}"));
+    let scenario = &plan.scenarios(folder, 1_000).unwrap()[0];
+    let is_over = Arc::new(AtomicBool::new(false));
+    let elsewhere = std::thread::scope(|scope| {
+        let simulators: Vec<_> = sockets
             .iter()
-            .zip(headings)
-            .map(|(socket, heading_rad)| {
-                let over = &over;
-                scope.spawn(move || answer(socket, heading_rad, over))
+            .enumerate()
+            .map(|(i, socket)| {
+                let (heading_rad, is_over) = (scenario.heading_rad(i), Arc::clone(&is_over));
+                scope.spawn(move || simulate(socket, heading_rad, &is_over))
             })
             .collect();
-        let elsewhere = std::panic::catch_unwind(|| flown(&plan).0);
-        over.store(true, Ordering::Relaxed);
-        let elsewhere = elsewhere.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        assert_eq!(elsewhere.trace_hash, own.trace_hash, "the same physics behind a socket differs");
-        for back_end in back_ends {
-            assert!(back_end.join().unwrap() > 10_000, "a back-end was not asked");
+        let flown = run::run(&plan, folder, 1, 1);
+        is_over.store(true, Ordering::Relaxed);
+        for simulator in simulators {
+            let steps = simulator.join().unwrap();
+            assert!(steps > 20_000, "{steps}");
         }
+        flown.unwrap()
     });
+    assert_eq!((elsewhere.table, elsewhere.trace_hash), (own.table, own.trace_hash));
+    plan.conditions.wind_m_s = 3.0;
+    let message = format!("{:#}", plan.flights(folder, 1).unwrap_err());
+    assert!(message.contains("physics: found wind, expected none"), "{message}");
 }

@@ -13,6 +13,7 @@ use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
 use wingbeat_bench::phases::run_times;
 use wingbeat_bench::plan::bluesky::{self, Import};
+use wingbeat_bench::plan::script::PlannedScript;
 use wingbeat_bench::plan::{ARDUCOPTER, Plan};
 use wingbeat_bench::prediction;
 use wingbeat_bench::run;
@@ -166,7 +167,7 @@ pub(crate) struct RunArguments {
     /// program in step with the virtual time (docs/lockstep.md).
     #[arg(long, value_name = "AUTOPILOT", conflicts_with = "profile")]
     pub(crate) autopilot: Option<String>,
-    /// What moves real autopilots, instead of our physics: proxy:ADDRESS:PORT, a program that speaks ArduPilot's JSON interface
+    /// What moves the aircraft of that program, instead of our physics: proxy:HOST:PORT, a simulator that speaks ArduPilot's JSON interface
     /// (docs/lockstep.md).
     #[arg(long, value_name = "PHYSICS")]
     pub(crate) physics: Option<String>,
@@ -178,6 +179,10 @@ pub(crate) struct RunArguments {
     /// (docs/lockstep.md).
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
+    /// A Python script that flies an aircraft instead of its agent, in virtual time: the aircraft, counted from 1, the file, and its
+    /// arguments (docs/lockstep.md).
+    #[arg(long, value_name = "N:FILE ARGUMENTS")]
+    pub(crate) script: Vec<String>,
     /// Write the flight logs of each flight into a folder of its own in this one (docs/records.md).
     #[arg(long, value_name = "FOLDER")]
     pub(crate) record: Option<PathBuf>,
@@ -417,8 +422,14 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
     if let Some(medium) = &arguments.medium {
         plan.set_medium(medium);
     }
+    plan.physics = arguments.physics.clone().or(plan.physics);
     if let Some(method) = &arguments.method {
         plan.set_method(method)?;
+    }
+    for script in &arguments.script {
+        let script: PlannedScript = script.parse().context("--script")?;
+        plan.script.retain(|planned| planned.aircraft != script.aircraft);
+        plan.script.push(script);
     }
     plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
     if let Some(autopilot) = &arguments.autopilot {
@@ -427,16 +438,13 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
         let named = absolute.map(|path| format!("{ARDUCOPTER}{}", path.display()));
         plan.autopilot = Some(named.unwrap_or_else(|| autopilot.clone()));
     }
-    if let Some(physics) = &arguments.physics {
-        plan.physics = Some(physics.clone());
-    }
     Ok(plan)
 }
 
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let plan = read_plan(arguments)?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
-    // A back-end is not in a network of our own.
+    // Another simulator is not in a network of ours.
     if plan.arducopter(folder).is_some() && plan.physics.is_none() {
         own_network(false);
     }

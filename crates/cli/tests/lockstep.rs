@@ -40,12 +40,11 @@ fn what_cannot_be_flown_is_refused_with_one_message() {
         (Path::new("/nowhere/arducopter"), &[][..], &["autopilot", "/nowhere/arducopter"][..]),
         (Path::new("/bin/true"), &[], &["/bin/true", "expected an ArduCopter SITL program"]),
         (&fine, &["--uavs", "0"], &["aircraft: found 0"]),
+        (&fine, &["--physics", "gazebo"], &["physics: found 'gazebo', expected proxy:HOST:PORT"]),
+        (&fine, &["--physics", "proxy:127.0.0.1:0"], &["expected proxy:HOST:PORT"]),
+        (&fine, &["--physics", "proxy:127.0.0.1:65530"], &["physics: found no port for aircraft 2"]),
+        (&fine, &["--physics", "proxy:no.such.host.invalid:9002"], &["physics: no.such.host.invalid: "]),
         (&fine, &["--profile", "4.6.2"], &["--profile", "cannot be used with"]),
-        (
-            &fine,
-            &["--physics", "proxy:somewhere"],
-            &["physics: found \"proxy:somewhere\"", "expected proxy:ADDRESS:PORT"],
-        ),
         (
             &fine,
             &["--physics", "proxy:127.0.0.1:9002", "--repeat", "2"],

@@ -30,20 +30,31 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use wingbeat_autopilot::codec::Decoder;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavMessage, MavModeFlag};
-use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_sim::autopilot::Autopilot;
 use wingbeat_sim::flight_controller::{RcChannels, Truth};
-use wingbeat_sim::motion::{BatteryParameters, WindParameters};
-use wingbeat_sim::rigid::{Body, MOTORS};
+use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters};
+use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
 
-use crate::physics::{Physics, STEP};
+use crate::gazebo::{self, OUTPUTS};
+use crate::json::{self, STAMP_FACTOR};
 use crate::ports::Ports;
 use crate::process::Process;
 use crate::program::{Dialect, Program};
-use crate::{gazebo, json};
+use crate::proxy::{Proxy, State};
 
+/// One step of the physics, of which there are 400 a second. The main loop of ArduCopter 3.5 has as many; that of 4.x wants
+/// at least 1.8 measurements of its gyroscopes for each of its own, and has 200 (`SCHED_LOOP_RATE`).
+const STEP: Duration = Duration::from_micros(2_500);
+const STEP_S: f64 = 0.0025;
 /// Bytes cross the serial port so often.
 pub const STRETCH: Duration = Duration::from_millis(10);
+/// The wind is asked for so often.
+const WIND_STEPS: u64 = 40;
+/// An aircraft of another simulator that is no higher than this above where it stood is on the ground, metres.
+const ON_GROUND_M: f64 = 0.1;
+/// Longer steps of another simulator are fewer than 1.8 measurements for each of the main loop's 200 cycles of 4.x, seconds.
+const MEASURES_WITHIN_S: f64 = 0.002_78;
 /// A program that waits repeats its outputs after 100 ms, and not before so long.
 const REPEATS_AFTER_LEAST: std::time::Duration = std::time::Duration::from_millis(90);
 /// Answers later than this wait for a repetition first.
@@ -55,12 +66,14 @@ const POLL_NEVER: std::time::Duration = std::time::Duration::ZERO;
 const FAKETIME: &str = "faketime/libfaketime.so.1";
 /// 2026-01-01, as in the simulated flight controller.
 const FROZEN_AT: &str = "2026-01-01 00:00:00";
+
 /// The same in seconds of Unix time.
 const STARTED_AT_S: u32 = 1_767_225_600;
 
 /// After the other parameters, because without them the flight does not repeat or does not fit the physics: no logger, and
 /// all checks before arming but that of the logger; frame X.
 const DEFAULTS: &str = "LOG_BACKEND_TYPE 0\nARMING_CHECK 7166\nFRAME_CLASS 1\nFRAME_TYPE 1\n";
+
 /// The same for 4.x, which has more checks. One estimator, its own (3.5's parameters switch the older one on); the third
 /// simulated compass is off as the others are; half of the physics' rate, as [`STEP`] says.
 const DEFAULTS_4: &str = "LOG_BACKEND_TYPE 0\nARMING_CHECK 2096126\nFRAME_CLASS 1\nFRAME_TYPE 1\nEK2_ENABLE 0\n\
@@ -83,10 +96,10 @@ pub struct Config {
     pub body: Body,
     /// Its battery.
     pub battery: BatteryParameters,
+    /// The simulator that moves the aircraft instead of our physics, body, wind and battery.
+    pub physics: Option<SocketAddr>,
     /// Text of the defaults file.
     pub defaults: String,
-    /// The back-end that moves it, of ArduPilot's JSON interface; our own physics without it.
-    pub back_end: Option<SocketAddr>,
     /// A program that sends nothing for so long, by the wall clock, has fallen silent.
     pub silence: std::time::Duration,
 }
@@ -127,14 +140,6 @@ impl LockStep {
             ),
         };
         Ok(Self { program, packets })
-    }
-
-    /// Whether another program's physics may move its aircraft: the packets of 4.x are those of ArduPilot's JSON interface.
-    pub fn takes_a_back_end(&self) -> bool {
-        match self.packets {
-            Packets::Gazebo { .. } => false,
-            Packets::Json => true,
-        }
     }
 
     /// The command that starts one aircraft.
@@ -236,12 +241,8 @@ impl Copter {
     /// Starts one. Whether it starts is seen where its first stretch is waited for.
     ///
     /// # Errors
-    /// The system gives no thread; a back-end is given and the program's packets are not those of one.
+    /// The system gives no thread.
     pub fn start(program: &LockStep, config: Config) -> Result<Self> {
-        ensure!(
-            config.back_end.is_none() || program.takes_a_back_end(),
-            "physics: found a back-end for ArduCopter 3.5, expected a version 4: a back-end's packets are its"
-        );
         let (to_fly, stretches) = sync_channel::<Stretch>(1);
         let (tell, flown) = sync_channel(1);
         let frame = Frame::new(config.home);
@@ -335,6 +336,21 @@ impl Autopilot for Copter {
     }
 }
 
+/// Another simulator, and what the aircraft does in it.
+struct Elsewhere {
+    proxy: Proxy,
+    state: State,
+    /// How high it stood at first, north, east, down.
+    ground_down_m: f64,
+    touchdown_m_s: f64,
+}
+
+impl Elsewhere {
+    fn is_on_ground(&self) -> bool {
+        self.state.position_ned.z > self.ground_down_m - ON_GROUND_M
+    }
+}
+
 /// What is known of the packets that were sent.
 enum Sent {
     /// 3.5's, which have no number.
@@ -359,11 +375,16 @@ struct Driver {
     frame: Frame,
     ports: Ports,
     serial: TcpStream,
-    physics: Physics,
+    body: Rigid,
+    wind: Wind,
+    wind_m_s: DVec3,
+    in_weather_m: DVec2,
+    steps: u64,
+    /// Where our physics does not move it: from the first step on.
+    elsewhere: Option<Elsewhere>,
     /// The outputs that are not answered yet.
     outputs: [f64; MOTORS],
-    /// Their packet.
-    packet: Vec<u8>,
+    pulses_us: [u16; OUTPUTS],
     packets: Sent,
     decoder: Decoder,
     armed: bool,
@@ -387,12 +408,18 @@ impl Driver {
             Process::start(&program.command(&config, &ports), &[("defaults.parm", defaults.as_str())])?;
         let serial = connect(&process, ports.base(), config.silence)?;
         ports.outputs.set_read_timeout(Some(POLL_PERIOD))?;
+        let (seed, origin) = config.weather;
         let mut driver = Self {
             frame: Frame::new(config.home),
             serial,
-            physics: Physics::new(&config)?,
+            body: Rigid::new(config.body, config.battery, config.heading_rad),
+            wind: Wind::new(config.wind, seed),
+            wind_m_s: DVec3::ZERO,
+            in_weather_m: Frame::new(origin).to_local(config.home).truncate(),
+            steps: 0,
+            elsewhere: None,
             outputs: [0.0; MOTORS],
-            packet: Vec::new(),
+            pulses_us: [0; OUTPUTS],
             packets,
             decoder: Decoder::default(),
             armed: false,
@@ -409,7 +436,7 @@ impl Driver {
     /// Flies until then.
     fn fly(&mut self, stretch: Stretch) -> Result<Flown> {
         let Stretch { until, bytes: to_send, channels } = stretch;
-        let until = until.since(self.config.booted_at);
+        let steps = until.since(self.config.booted_at).as_micros() as u64 / STEP.as_micros() as u64;
         let mut bytes = Vec::new();
         if let Some(RcChannels(pulses)) = channels {
             let packet: Vec<u8> = pulses.iter().flat_map(|pulse| pulse.to_le_bytes()).collect();
@@ -419,8 +446,18 @@ impl Driver {
         self.serial.set_nonblocking(false)?;
         self.serial.write_all(&to_send).with_context(|| self.ended("its serial port"))?;
         self.serial.set_nonblocking(true)?;
-        while self.physics.is_before(until) {
-            self.step(&mut bytes)?;
+        match self.config.physics {
+            None => {
+                while self.steps < steps {
+                    self.step(&mut bytes)?;
+                }
+            }
+            Some(simulator) => {
+                // Its steps may be of another length.
+                while self.time_s() < steps as f64 * STEP_S - STEP_S / 10.0 {
+                    self.step_elsewhere(simulator, &mut bytes)?;
+                }
+            }
         }
         let (armed, mode) = (&mut self.armed, &mut self.mode);
         self.decoder.push(&bytes, |frame| {
@@ -434,9 +471,44 @@ impl Driver {
 
     /// Moves the body by the outputs, answers, and waits for the next outputs.
     fn step(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
-        self.physics.step(self.outputs, &self.packet, self.config.silence)?;
-        if !self.physics.is_on_ground() {
-            self.flight_time += self.physics.step_length();
+        if self.steps.is_multiple_of(WIND_STEPS) {
+            let place_m = self.in_weather_m + self.body.position().truncate();
+            self.wind_m_s = self.wind.at(self.steps as f64 * STEP_S, place_m);
+        }
+        self.body.step(STEP_S, self.outputs, self.wind_m_s);
+        self.steps += 1;
+        if !self.body.is_on_ground() {
+            self.flight_time += STEP;
+        }
+        self.answer()?;
+        self.drain(bytes)
+    }
+
+    /// Lets another simulator move the aircraft by the outputs, answers, and waits for the next outputs.
+    fn step_elsewhere(&mut self, simulator: SocketAddr, bytes: &mut Vec<u8>) -> Result<()> {
+        let before_s = self.time_s();
+        match &mut self.elsewhere {
+            None => {
+                let mut proxy = Proxy::new(simulator, self.config.silence)?;
+                let state = proxy.step(self.pulses_us)?;
+                let ground_down_m = state.position_ned.z;
+                self.elsewhere = Some(Elsewhere { proxy, state, ground_down_m, touchdown_m_s: 0.0 });
+            }
+            Some(elsewhere) => {
+                let (was_on_ground, sinks_m_s) = (elsewhere.is_on_ground(), elsewhere.state.velocity_ned.z);
+                elsewhere.state = elsewhere.proxy.step(self.pulses_us)?;
+                if elsewhere.is_on_ground() && !was_on_ground {
+                    elsewhere.touchdown_m_s = sinks_m_s.max(0.0);
+                }
+            }
+        }
+        let step_s = self.time_s() - before_s;
+        ensure!(
+            matches!(self.packets, Sent::Unnumbered { .. }) || step_s <= MEASURES_WITHIN_S,
+            "physics: {simulator}: found a step of {step_s:.4} s, expected {MEASURES_WITHIN_S} s at most: or ArduCopter 4 does not arm"
+        );
+        if !self.is_on_ground() {
+            self.flight_time += Duration::from_micros((step_s * 1e6).round() as u64);
         }
         self.answer()?;
         self.drain(bytes)
@@ -444,15 +516,17 @@ impl Driver {
 
     /// Answers the outputs with what the sensors measure, and waits for the next outputs.
     fn answer(&mut self) -> Result<()> {
+        let state = match &self.elsewhere {
+            Some(elsewhere) => elsewhere.state,
+            None => gazebo::measured(self.time_s(), &self.body),
+        };
+        let state = State { time_s: state.time_s * STAMP_FACTOR, ..state };
         match &mut self.packets {
-            Sent::Unnumbered { .. } => {
-                let packet = self.physics.gazebo().context("3.5: found another program's physics")?;
-                self.answer_unnumbered(&packet)
-            }
+            Sent::Unnumbered { .. } => self.answer_unnumbered(&gazebo::sensors(&state)),
             Sent::Numbered { number, from } => {
                 let to = from.context("outputs: found none, expected those of the first step")?;
                 *number = number.wrapping_add(1);
-                let line = self.physics.json();
+                let line = json::sensors(&state);
                 self.ports.outputs.send_to(line.as_bytes(), to).context("the sensors' port")?;
                 self.wait_for_outputs()
             }
@@ -533,6 +607,7 @@ impl Driver {
                         gazebo::OUTPUTS_LEN
                     )
                 })?;
+                self.pulses_us = gazebo::pulses_us(packet).unwrap_or_default();
                 Ok(true)
             }
             Sent::Numbered { number, from: known } => {
@@ -555,8 +630,7 @@ impl Driver {
                     outputs.number
                 );
                 self.outputs = outputs.motors;
-                self.packet.clear();
-                self.packet.extend_from_slice(packet);
+                self.pulses_us = outputs.pulses_us;
                 Ok(true)
             }
         }
@@ -604,21 +678,34 @@ impl Driver {
     }
 
     fn time_s(&self) -> f64 {
-        self.physics.time_s()
+        self.elsewhere.as_ref().map_or(self.steps as f64 * STEP_S, |elsewhere| elsewhere.state.time_s)
+    }
+
+    fn is_on_ground(&self) -> bool {
+        self.elsewhere.as_ref().map_or_else(|| self.body.is_on_ground(), Elsewhere::is_on_ground)
     }
 
     fn truth(&self) -> Truth {
-        let local = self.physics.position();
+        let up = |ned: DVec3| DVec3::new(ned.y, ned.x, -ned.z);
+        let (local, velocity, heading_rad, touchdown_m_s) = match &self.elsewhere {
+            Some(Elsewhere { state, touchdown_m_s, .. }) => {
+                (up(state.position_ned), up(state.velocity_ned), state.heading_rad(), *touchdown_m_s)
+            }
+            None => {
+                let body = &self.body;
+                (body.position(), body.velocity(), body.heading_rad(), body.touchdown_m_s())
+            }
+        };
         Truth {
             position: self.frame.to_position(local),
             local,
-            velocity: self.physics.velocity(),
-            heading_rad: self.physics.heading_rad(),
+            velocity,
+            heading_rad,
             armed: self.armed,
             mode: self.mode,
-            landed: self.physics.is_on_ground(),
+            landed: self.is_on_ground(),
             flight_time: self.flight_time,
-            touchdown_m_s: self.physics.touchdown_m_s(),
+            touchdown_m_s,
         }
     }
 }

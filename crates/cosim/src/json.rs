@@ -4,7 +4,10 @@
 //! The outputs have a number, which grows by one for each answer. A program that waits repeats its outputs each second with the
 //! same number, so no answer is given twice.
 
-use wingbeat_sim::rigid::{MOTORS, Rigid};
+use wingbeat_sim::rigid::MOTORS;
+
+use crate::gazebo::OUTPUTS;
+use crate::proxy::State;
 
 /// What begins a packet of sixteen outputs, and one of thirty-two (`SERVO_32_ENABLE`).
 const MAGIC: [(u16, usize); 2] = [(18_458, 16), (29_569, 32)];
@@ -23,6 +26,8 @@ pub(crate) const STAMP_FACTOR: f64 = 1.0 + 1e-9;
 pub struct Outputs {
     /// How many answers the program has had.
     pub number: u32,
+    /// The first sixteen outputs, microseconds: 0 is no pulse.
+    pub pulses_us: [u16; OUTPUTS],
     /// The outputs of the motors, 0 to 1 for pulses of 1000 to 2000 µs; below 0 without pulses.
     pub motors: [f64; MOTORS],
 }
@@ -33,11 +38,15 @@ pub fn outputs(packet: &[u8]) -> Option<Outputs> {
     let magic = u16::from_le_bytes([head[0], head[1]]);
     let (_, count) = MAGIC.into_iter().find(|(known, _)| *known == magic)?;
     (pulses.len() == count * 2).then_some(())?;
-    let mut motors = [0.0; MOTORS];
-    for (motor, pulse) in motors.iter_mut().zip(pulses.chunks_exact(2)) {
-        *motor = (f64::from(u16::from_le_bytes([pulse[0], pulse[1]])) - 1000.0) / 1000.0;
+    let mut pulses_us = [0; OUTPUTS];
+    for (pulse_us, pulse) in pulses_us.iter_mut().zip(pulses.chunks_exact(2)) {
+        *pulse_us = u16::from_le_bytes([pulse[0], pulse[1]]);
     }
-    Some(Outputs { number: u32::from_le_bytes([head[4], head[5], head[6], head[7]]), motors })
+    let mut motors = [0.0; MOTORS];
+    for (motor, pulse_us) in motors.iter_mut().zip(pulses_us) {
+        *motor = (f64::from(pulse_us) - 1000.0) / 1000.0;
+    }
+    Some(Outputs { number: u32::from_le_bytes([head[4], head[5], head[6], head[7]]), pulses_us, motors })
 }
 
 /// What the sensors measure at a time: seconds, turn rate and specific force (forward, right, down), position and velocity
@@ -46,9 +55,9 @@ pub fn outputs(packet: &[u8]) -> Option<Outputs> {
 ///
 /// The program looks for a whole line, so one begins and ends it. Numbers are written without exponents, as many
 /// digits as tell them apart.
-pub fn sensors(time_s: f64, body: &Rigid) -> String {
-    let (rate, force, attitude) = (body.rate_rad_s(), body.specific_force_m_s2(), body.attitude());
-    let (velocity, position) = (body.velocity_ned(), body.position_ned());
+pub fn sensors(state: &State) -> String {
+    let State { time_s, rate_rad_s: rate, force_m_s2: force, attitude, .. } = *state;
+    let (velocity, position) = (state.velocity_ned, state.position_ned);
     format!(
         "\n{{\"timestamp\":{time_s},\"imu\":{{\"gyro\":[{},{},{}],\"accel_body\":[{},{},{}]}},\"position\":[{},{},{}],\
          \"quaternion\":[{},{},{},{}],\"velocity\":[{},{},{}],\"no_time_sync\":1}}\n",
@@ -75,7 +84,7 @@ pub fn sensors(time_s: f64, body: &Rigid) -> String {
 mod tests {
     use wingbeat_geo::DVec3;
     use wingbeat_sim::motion::BatteryParameters;
-    use wingbeat_sim::rigid::Body;
+    use wingbeat_sim::rigid::{Body, Rigid};
 
     use super::*;
 
@@ -89,11 +98,12 @@ mod tests {
         let mut pulses = [1000; 16];
         pulses[..5].copy_from_slice(&[1500, 2000, 1000, 0, 1700]);
         let found = outputs(&packet(18_458, 70_000, &pulses)).unwrap();
-        assert_eq!(found, Outputs { number: 70_000, motors: [0.5, 1.0, 0.0, -1.0] });
+        assert_eq!(found, Outputs { number: 70_000, pulses_us: pulses, motors: [0.5, 1.0, 0.0, -1.0] });
         let mut wide = [1000; 32];
         wide[2] = 1250;
         let found = outputs(&packet(29_569, 1, &wide)).unwrap();
-        assert_eq!(found, Outputs { number: 1, motors: [0.0, 0.0, 0.25, 0.0] });
+        assert_eq!((found.number, found.motors), (1, [0.0, 0.0, 0.25, 0.0]));
+        assert_eq!(found.pulses_us, wide[..16]);
     }
 
     #[test]
@@ -129,7 +139,7 @@ mod tests {
         }
         // In the air, and turning: no value is one that stands.
         assert!(!body.is_on_ground() && body.rate_rad_s().x.abs() > 0.01 && body.velocity_ned().y > 0.1);
-        let line = sensors(1.25e-9, &body);
+        let line = sensors(&crate::gazebo::measured(1.25e-9, &body));
         assert!(
             line.starts_with("\n{") && line.ends_with("}\n") && line.matches('\n').count() == 2,
             "{line}"

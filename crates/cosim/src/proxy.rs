@@ -1,91 +1,138 @@
-//! The physics of another program: a back-end of ArduPilot's JSON interface (Gazebo, Webots, a simulator of one's own).
+//! Physics of another simulator in the place of ours: any that speaks ArduPilot's JSON interface (Gazebo, Webots and others;
+//! `libraries/SITL/examples/JSON/readme.md` of ArduPilot). The bench is between the program and it, as GZUAVCHANNEL is between Gazebo and
+//! ArduCopter: it translates the packets, and the simulator makes a step only when it has been given outputs.
 //!
-//! The bench stands between the two: the outputs of the autopilot go to the back-end as they came, its answer goes to the
-//! autopilot, and on the way the bench reads from it where the aircraft is. So aircraft that are flown by another program's
-//! physics have our radio and our agents. Time is the back-end's: each answer moves it on, and the world waits for it.
-//!
-//! Two things are changed in an answer. Its time begins with the flight, and is never cut below a microsecond that it
-//! states ([`STAMP_FACTOR`]); and the autopilot does not wait for the clock of the wall.
+//! | to the simulator, by UDP, numbers little-endian | bytes | | from it, a line of JSON | |
+//! |---|---|---|---|---|
+//! | 18458 | 2 | | `timestamp` | seconds |
+//! | steps a second that are wanted | 2 | | `imu.gyro`, `imu.accel_body` | forward, right, down |
+//! | number of the frame | 4 | | `position`, `velocity` | north, east, down |
+//! | pulses, µs | 16 × 2 | | `attitude` or `quaternion` | roll, pitch, yaw; scalar first |
 #![allow(clippy::disallowed_methods, reason = "another program is waited for, and may fall silent")]
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::time::{Duration, Instant};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant as Wall};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
 use wingbeat_geo::{DQuat, DVec3};
 
-use crate::json::STAMP_FACTOR;
+use crate::gazebo::OUTPUTS;
 
-/// A back-end that does not answer is asked again so often, as SITL does: packets may be lost, and it may be started later.
-const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// No answer is longer, bytes; SITL reads no more.
-const ANSWER_MOST: usize = 65_000;
-/// Between the autopilots of aircraft of one plan: the ports of ArduPilot's instances are so far apart.
-const PORTS_APART: u16 = 10;
-/// Steps of a back-end, seconds: longer ones are too few measurements of a gyroscope for the autopilot's main loop.
-const STEP_MOST_S: f64 = 0.002_78;
+const MAGIC: u16 = 18_458;
+/// The steps that are wanted; the simulator is free to make others.
+const RATE_HZ: u16 = 400;
+/// A step that is longer is none of an aircraft's physics.
+const STEP_MOST_S: f64 = 0.01;
+/// A frame without an answer is sent again so often, as the program itself does with this interface.
+const AGAIN: Duration = Duration::from_secs(1);
+/// More than an answer has.
+const ANSWER_BYTES_MOST: usize = 65_536;
+/// A message quotes so much of an answer.
+const QUOTED: usize = 120;
 
-/// Where the back-end of an aircraft (from 0) listens, if that of the first is there. `None` behind the last port.
-pub fn address_of(first: SocketAddr, index: usize) -> Option<SocketAddr> {
-    let apart = u16::try_from(index).ok()?.checked_mul(PORTS_APART)?;
-    Some(SocketAddr::new(first.ip(), first.port().checked_add(apart)?))
-}
-
-/// What a back-end's answer says.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// Seconds since the flight began.
+/// What an aircraft does, in ArduPilot's axes: forward, right, down; north, east, down.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct State {
+    /// Since it began: a simulator that begins with us begins at 0, of one that runs already the first answer counts. Seconds.
     pub time_s: f64,
-    /// Metres north, east and down of where it stood.
-    pub position: DVec3,
-    /// Metres a second north, east and down.
-    pub velocity: DVec3,
-    /// From the body's axes (forward, right, down) to north, east and down.
+    /// Rate of turn, rad/s.
+    pub rate_rad_s: DVec3,
+    /// What accelerometers measure, m/s².
+    pub force_m_s2: DVec3,
+    /// From the aircraft's axes to those of the earth.
     pub attitude: DQuat,
-    /// The answer as the autopilot is given it.
-    pub line: String,
+    /// m/s.
+    pub velocity_ned: DVec3,
+    /// From where the simulator has its origin, metres.
+    pub position_ned: DVec3,
 }
 
-/// The way to a back-end.
+/// What the simulator answers.
+#[derive(Deserialize)]
+struct Answer {
+    timestamp: f64,
+    imu: Imu,
+    position: [f64; 3],
+    velocity: [f64; 3],
+    attitude: Option<[f64; 3]>,
+    quaternion: Option<[f64; 4]>,
+}
+
+#[derive(Deserialize)]
+struct Imu {
+    gyro: [f64; 3],
+    accel_body: [f64; 3],
+}
+
+impl Answer {
+    fn state(&self, began_s: f64) -> Result<State> {
+        let attitude = match (self.quaternion, self.attitude) {
+            (Some([w, x, y, z]), _) => DQuat::from_xyzw(x, y, z, w),
+            (None, Some([roll, pitch, yaw])) => {
+                DQuat::from_rotation_z(yaw) * DQuat::from_rotation_y(pitch) * DQuat::from_rotation_x(roll)
+            }
+            (None, None) => bail!("found neither attitude nor quaternion, expected one of them"),
+        };
+        let state = State {
+            time_s: self.timestamp - began_s,
+            rate_rad_s: self.imu.gyro.into(),
+            force_m_s2: self.imu.accel_body.into(),
+            attitude,
+            velocity_ned: self.velocity.into(),
+            position_ned: self.position.into(),
+        };
+        let vectors = [state.rate_rad_s, state.force_m_s2, state.velocity_ned, state.position_ned];
+        ensure!(
+            state.time_s.is_finite() && vectors.iter().all(|v| v.is_finite()) && attitude.is_finite(),
+            "found a number without a value"
+        );
+        ensure!((attitude.length() - 1.0).abs() < 0.01, "found a quaternion of length {}", attitude.length());
+        Ok(state)
+    }
+}
+
+/// A simulator, and the aircraft that it moves.
 #[derive(Debug)]
 pub struct Proxy {
+    address: SocketAddr,
     socket: UdpSocket,
-    back_end: SocketAddr,
-    /// The stamp of the first answer, which is at the end of the first step.
-    first_s: Option<f64>,
-    last_s: f64,
+    frame: u32,
+    began_s: Option<f64>,
+    last: Option<State>,
+    silence: Duration,
 }
 
 impl Proxy {
-    /// Opens the way to a back-end; whether it is there is seen at the first step.
+    /// For the simulator at an address, which has failed when it answers nothing for `silence`, by the wall clock.
     ///
     /// # Errors
     /// The system gives no socket.
-    pub fn new(back_end: SocketAddr) -> Result<Self> {
-        // Any answer but the back-end's is not received.
-        let any = if back_end.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-        let socket = UdpSocket::bind((any, 0)).context("a socket for the back-end")?;
-        socket.connect(back_end).with_context(|| format!("back-end {back_end}"))?;
-        Ok(Self { socket, back_end, first_s: None, last_s: 0.0 })
+    pub fn new(address: SocketAddr, silence: Duration) -> Result<Self> {
+        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let socket = UdpSocket::bind(any).context("physics: a socket")?;
+        socket.connect(address).with_context(|| format!("physics: {address}"))?;
+        socket.set_read_timeout(Some(AGAIN))?;
+        Ok(Self { address, socket, frame: 0, began_s: None, last: None, silence })
     }
 
-    /// Hands outputs on (a packet of [`crate::json`]) and waits for the answer; the first is at the end of a step of so
-    /// many seconds.
+    /// Hands over the pulses, and waits until the simulator has made a step with them.
     ///
     /// # Errors
-    /// The back-end is silent for so long, or answers with what cannot be flown.
-    pub fn step(&mut self, outputs: &[u8], first_step_s: f64, silence: Duration) -> Result<Measured> {
-        let back_end = self.back_end;
-        let began = Instant::now();
-        let mut answer = vec![0; ANSWER_MOST];
-        self.socket.set_read_timeout(Some(ASKED_AGAIN_AFTER.min(silence)))?;
+    /// It is not there, fell silent, or answers what is none.
+    pub fn step(&mut self, pulses_us: [u16; OUTPUTS]) -> Result<State> {
+        let mut frame = [MAGIC.to_le_bytes(), RATE_HZ.to_le_bytes()].concat();
+        frame.extend(self.frame.to_le_bytes());
+        frame.extend(pulses_us.iter().flat_map(|pulse| pulse.to_le_bytes()));
+        self.frame = self.frame.wrapping_add(1);
+        let (began, mut answer) = (Wall::now(), vec![0; ANSWER_BYTES_MOST]);
         loop {
-            // One that is not there yet refuses this or the next call.
-            let sent = self.socket.send(outputs);
-            let received = sent.and_then(|_| self.socket.recv(&mut answer));
-            let length = match received {
-                Ok(length) => length,
+            // Refused: it is not there yet, or not any more.
+            let sent = self.socket.send(&frame);
+            let received = sent.and_then(|_| self.receive(&mut answer));
+            match received {
+                Ok(state) => return state,
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -96,177 +143,64 @@ impl Proxy {
                     ) =>
                 {
                     ensure!(
-                        began.elapsed() < silence,
-                        "back-end {back_end} is silent: no answer for {:.0} s after {:.2} s of the flight",
-                        silence.as_secs_f64(),
-                        self.last_s
+                        began.elapsed() < self.silence,
+                        "physics: found no answer from {} for {:.0} s of the wall clock after {:.2} s of the flight, expected a simulator that \
+                         speaks ArduPilot's JSON interface there ({error})",
+                        self.address,
+                        self.silence.as_secs_f64(),
+                        self.last.map_or(0.0, |state| state.time_s)
                     );
                     if error.kind() == ErrorKind::ConnectionRefused {
                         std::thread::sleep(Duration::from_millis(20));
                     }
-                    continue;
                 }
-                Err(error) => return Err(error).with_context(|| format!("back-end {back_end}")),
-            };
-            let text = std::str::from_utf8(&answer[..length]).unwrap_or("");
-            let measured = self.read(text, first_step_s).with_context(|| format!("back-end {back_end}"))?;
-            // An answer to outputs that were asked for twice came before: time does not stand still.
-            if measured.time_s > self.last_s {
-                let step_s = measured.time_s - self.last_s;
-                ensure!(
-                    step_s <= STEP_MOST_S,
-                    "back-end {back_end}: found a step of {:.2} ms, expected at most {:.2} ms",
-                    step_s * 1e3,
-                    STEP_MOST_S * 1e3
-                );
-                self.last_s = measured.time_s;
-                return Ok(measured);
+                Err(error) => return Err(error).with_context(|| format!("physics: {}", self.address)),
             }
         }
     }
 
-    fn read(&mut self, text: &str, first_step_s: f64) -> Result<Measured> {
-        let stamp_s = number(text, "timestamp")?;
-        let first_s = *self.first_s.get_or_insert(stamp_s);
-        let time_s = stamp_s - first_s + first_step_s;
-        // ArduPilot takes the quaternion where there are both.
-        let attitude = if text.contains("\"quaternion\"") {
-            let [w, x, y, z] = numbers(text, "quaternion")?;
-            let attitude = DQuat::from_xyzw(x, y, z, w);
-            ensure!(attitude.length() > 0.5, "found a quaternion of no length");
-            attitude.normalize()
-        } else {
-            let [roll, pitch, yaw] = numbers(text, "attitude")?;
-            DQuat::from_rotation_z(yaw) * DQuat::from_rotation_y(pitch) * DQuat::from_rotation_x(roll)
-        };
-        Ok(Measured {
-            time_s,
-            position: numbers(text, "position")?.into(),
-            velocity: numbers(text, "velocity")?.into(),
-            attitude,
-            line: changed(text, time_s)?,
-        })
-    }
-}
-
-/// The text behind a key and its colon, found as ArduPilot finds it: at the key's first occurrence.
-fn behind<'a>(text: &'a str, key: &str) -> Result<&'a str> {
-    let quoted = format!("\"{key}\"");
-    let (_, rest) = text.split_once(&quoted).with_context(|| format!("found no {key} in {text:?}"))?;
-    let rest = rest.trim_start().strip_prefix(':');
-    rest.map(str::trim_start).with_context(|| format!("{key}: found no value in {text:?}"))
-}
-
-fn number(text: &str, key: &str) -> Result<f64> {
-    let value = behind(text, key)?;
-    let end = value.find([',', '}', ']']).unwrap_or(value.len());
-    finite(&value[..end], key)
-}
-
-fn finite(text: &str, key: &str) -> Result<f64> {
-    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    number.with_context(|| format!("{key}: found {:?}, expected a number", text.trim()))
-}
-
-fn numbers<const N: usize>(text: &str, key: &str) -> Result<[f64; N]> {
-    let inner = behind(text, key)?.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    let (inner, _) = inner.with_context(|| format!("{key}: found no list of {N} numbers in {text:?}"))?;
-    let all: Vec<f64> = inner.split(',').map(|word| finite(word, key)).collect::<Result<_>>()?;
-    let Ok(numbers) = <[f64; N]>::try_from(all.as_slice()) else {
-        bail!("{key}: found {} numbers, expected {N}", all.len());
-    };
-    Ok(numbers)
-}
-
-/// The answer for the autopilot: with this time, without waiting for the wall clock, as one whole line.
-fn changed(text: &str, time_s: f64) -> Result<String> {
-    let value = behind(text, "timestamp")?;
-    let end = value.find([',', '}', ']']).unwrap_or(value.len());
-    let before = &text[..text.len() - value.len()];
-    let rest = value[end..].trim_end();
-    let rest = rest.strip_suffix('}').with_context(|| format!("found no end of {text:?}"))?;
-    let sync = if text.contains("\"no_time_sync\"") { "" } else { ",\"no_time_sync\":1" };
-    Ok(format!("\n{}{}{rest}{sync}}}\n", before.trim_start(), time_s * STAMP_FACTOR))
-}
-
-#[cfg(test)]
-mod tests {
-    use wingbeat_sim::motion::BatteryParameters;
-    use wingbeat_sim::rigid::{Body, Rigid};
-
-    use super::*;
-
-    fn proxy() -> Proxy {
-        Proxy::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 9_002))).unwrap()
-    }
-
-    #[test]
-    fn our_own_packet_passes_unchanged() {
-        let mut body = Rigid::new(Body::default(), BatteryParameters::default(), 0.7);
-        for _ in 0..800 {
-            body.step(0.0025, [0.8, 0.79, 0.8, 0.8], DVec3::new(4.0, 0.0, 0.0));
-        }
-        let mut proxy = proxy();
-        for step in 1..=3 {
-            let line = crate::json::sensors(f64::from(step) * 0.0025, &body);
-            let measured = proxy.read(&line, 0.0025).unwrap();
-            assert!((measured.time_s - f64::from(step) * 0.0025).abs() < 1e-12);
-            assert_eq!((measured.position, measured.velocity), (body.position_ned(), body.velocity_ned()));
-            assert!(measured.attitude.dot(body.attitude()) > 1.0 - 1e-12);
-            let (_, after) = line.split_once(",\"imu\"").unwrap();
-            assert!(measured.line.ends_with(&format!(",\"imu\"{after}")), "{}", measured.line);
+    /// The next answer that is new: one to a frame that was sent again may come twice.
+    fn receive(&mut self, answer: &mut [u8]) -> std::io::Result<Result<State>> {
+        loop {
+            let length = self.socket.recv(answer)?;
+            let state = self.read(&answer[..length]);
+            if let (Ok(state), Some(last)) = (&state, self.last)
+                && state.time_s <= last.time_s
+            {
+                continue;
+            }
+            if let Ok(state) = &state {
+                self.last = Some(*state);
+            }
+            return Ok(state);
         }
     }
 
-    #[test]
-    fn gazebos_form_is_read_and_its_time_begins_with_the_flight() {
-        // With spaces, angles instead of a quaternion, no line's end, and time of a simulator that runs.
-        let answer = |stamp: &str| {
-            format!(
-                "{{\"timestamp\": {stamp}, \"imu\" : {{\"gyro\" : [0, 0, 1e-3], \"accel_body\" : [0, 0, -9.8]}}, \
-                 \"position\" : [1, -2.5, -3], \"attitude\" : [0, 0, 1.5], \"velocity\" : [0.5,0,0] }}"
-            )
-        };
-        let mut proxy = proxy();
-        assert_eq!(proxy.read(&answer("71.5"), 0.001).unwrap().time_s, 0.001);
-        let measured = proxy.read(&answer("71.501"), 0.001).unwrap();
-        assert!((measured.time_s - 0.002).abs() < 1e-9);
-        assert_eq!(measured.position, DVec3::new(1.0, -2.5, -3.0));
-        let nose = measured.attitude * DVec3::X;
-        assert!((nose - DVec3::new(1.5_f64.cos(), 1.5_f64.sin(), 0.0)).length() < 1e-12, "{nose:?}");
-        assert!(
-            measured.line.starts_with("\n{\"timestamp\": 0.002")
-                && measured.line.ends_with(",\"no_time_sync\":1}\n")
-        );
-        assert!(measured.line.contains("\"gyro\" : [0, 0, 1e-3]"), "{}", measured.line);
-    }
-
-    #[test]
-    fn answers_that_cannot_be_flown_are_named() {
-        let fine = "{\"timestamp\":1,\"position\":[0,0,0],\"quaternion\":[1,0,0,0],\"velocity\":[0,0,0]}";
-        proxy().read(fine, 0.001).unwrap();
-        for (from, to, expected) in [
-            ("\"timestamp\":1", "\"time\":1", "found no timestamp"),
-            ("\"timestamp\":1", "\"timestamp\":now", "timestamp: found \"now\", expected a number"),
-            ("\"timestamp\":1", "\"timestamp\":inf", "expected a number"),
-            ("\"position\":[0,0,0]", "\"position\":[0,0]", "position: found 2 numbers, expected 3"),
-            ("\"position\":[0,0,0]", "\"position\":[0,nan,0]", "position: found \"nan\""),
-            ("[1,0,0,0]", "[0,0,0,0]", "a quaternion of no length"),
-            ("\"quaternion\"", "\"turn\"", "found no attitude"),
-            ("\"velocity\"", "velocity", "found no velocity"),
-            ("}", "", "found no end"),
-        ] {
-            let error = format!("{:#}", proxy().read(&fine.replacen(from, to, 1), 0.001).unwrap_err());
-            assert!(error.contains(expected), "{to}: {error}");
+    fn read(&mut self, bytes: &[u8]) -> Result<State> {
+        let text = String::from_utf8_lossy(bytes);
+        let quoted: String = text.trim().chars().take(QUOTED).collect();
+        let place = || format!("physics: {}: found {quoted:?}, expected a line of JSON", self.address);
+        let answer: Answer = serde_json::from_str(text.trim()).with_context(place)?;
+        let begins = (0.0..=STEP_MOST_S).contains(&answer.timestamp);
+        let began_s = self.began_s.unwrap_or(if begins { 0.0 } else { answer.timestamp });
+        let state = answer.state(began_s).with_context(place)?;
+        if let Some(last) = self.last {
+            let step_s = state.time_s - last.time_s;
+            ensure!(
+                step_s <= STEP_MOST_S,
+                "physics: {}: found a step of {step_s:.4} s, expected {STEP_MOST_S} s at most",
+                self.address
+            );
         }
+        self.began_s = Some(began_s);
+        Ok(state)
     }
+}
 
-    #[test]
-    fn aircraft_have_the_ports_of_ardupilots_instances() {
-        let first: SocketAddr = "127.0.0.1:9002".parse().unwrap();
-        assert_eq!(address_of(first, 0), Some(first));
-        assert_eq!(address_of(first, 3).map(|address| address.port()), Some(9_032));
-        assert_eq!(address_of(first, 6_000), None);
-        assert_eq!(address_of(first, usize::MAX), None);
+impl State {
+    /// Where the nose points, clockwise from north.
+    pub fn heading_rad(&self) -> f64 {
+        let nose = self.attitude * DVec3::X;
+        nose.y.atan2(nose.x).rem_euclid(core::f64::consts::TAU)
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration as Wall, Instant as Now};
 
 use programs::{Arguments, END, config, flown, new as program};
 use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
+use wingbeat_cosim::gazebo::measured;
 use wingbeat_cosim::json::{OUTPUTS_LEN, outputs, sensors};
 use wingbeat_geo::{DVec3, Instant};
 use wingbeat_sim::autopilot::Autopilot;
@@ -142,7 +143,7 @@ impl BackEnd {
                 steps += 1;
                 body.step(self.step_s, outputs.motors, DVec3::ZERO);
             }
-            let line = sensors(self.began_s + f64::from(steps) * self.step_s, &body);
+            let line = sensors(&measured(self.began_s + f64::from(steps) * self.step_s, &body));
             let line = line.replace(",\"no_time_sync\":1", "");
             self.socket.send_to(line.as_bytes(), from).unwrap();
         }
@@ -280,7 +281,7 @@ fn another_programs_physics_moves_the_body_and_its_time_is_the_worlds() {
     std::thread::scope(|scope| {
         scope.spawn(|| back_end.run());
         with_peer_and(
-            Config { back_end: Some(there), ..config(END) },
+            Config { physics: Some(there), ..config(END) },
             |mut copter| {
                 for i in 1..=200 {
                     copter.receive(&[i as u8]);
@@ -294,10 +295,10 @@ fn another_programs_physics_moves_the_body_and_its_time_is_the_worlds() {
             },
             |mut peer| {
                 peer.pulses[..4].copy_from_slice(&[1700; 4]);
-                // The first step is as ours would be; then ten in each stretch.
-                for step in 0..1_998 {
+                // A clock that runs counts from its first answer; then ten in each stretch.
+                for step in 0..2_001 {
                     peer.step();
-                    assert_eq!(peer.time_us, 1 + 2_500 + step * 1_000, "step {step}");
+                    assert_eq!(peer.time_us, 1 + step * 1_000, "step {step}");
                 }
                 peer.send(&peer.packet());
                 peer.stay();
@@ -312,15 +313,15 @@ fn a_back_end_that_is_silent_or_steps_too_far_ends_the_flight() {
     let coarse = BackEnd::new(0.004, 0.0);
     let place = |socket: &UdpSocket| socket.local_addr().unwrap();
     let cases = [
-        (place(&silent), "is silent: no answer for 2 s after 0.00 s of the flight"),
-        (place(&coarse.socket), "found a step of 4.00 ms, expected at most 2.78 ms"),
-        ("127.0.0.1:9".parse().unwrap(), "back-end 127.0.0.1:9 is silent"),
+        (place(&silent), "for 2 s of the wall clock after 0.00 s of the flight"),
+        (place(&coarse.socket), "found a step of 0.0040 s, expected 0.00278 s at most"),
+        ("127.0.0.1:9".parse().unwrap(), "found no answer from 127.0.0.1:9 "),
     ];
     std::thread::scope(|scope| {
         scope.spawn(|| coarse.run());
         for (there, expected) in cases {
             with_peer_and(
-                Config { back_end: Some(there), ..config(Wall::from_secs(2)) },
+                Config { physics: Some(there), ..config(Wall::from_secs(2)) },
                 |mut copter| {
                     let error = (1..10).find_map(|i| flown(&mut copter, Instant::ZERO + STRETCH * i).err());
                     assert!(error.as_ref().is_some_and(|e| e.contains(expected)), "{error:?}");
@@ -466,8 +467,8 @@ fn real() -> Option<LockStep> {
 fn a_real_arducopter_sends_the_same_bytes_twice_and_by_the_same_physics_elsewhere() {
     let Some(step) = real() else { return };
     let streams = "SR0_POSITION 10\nSR0_EXTRA1 10\nSR0_RAW_SENS 10\nSR0_EXT_STAT 5\n";
-    let fly = |pause: Wall, back_end: Option<SocketAddr>| {
-        let config = Config { defaults: streams.to_owned(), back_end, ..config(END) };
+    let fly = |pause: Wall, physics: Option<SocketAddr>| {
+        let config = Config { defaults: streams.to_owned(), physics, ..config(END) };
         let mut copter = Copter::start(&step, config).unwrap();
         let mut bytes = Vec::new();
         for i in 1..=4_000 {

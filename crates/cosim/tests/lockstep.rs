@@ -78,15 +78,6 @@ fn programs_that_cannot_be_flown_are_refused_by_name() {
     }
 }
 
-#[test]
-fn a_back_end_is_for_version_4_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(step) = lock_step(&program(folder.path(), "exec sleep 1000")) else { return };
-    let config = Config { back_end: Some("127.0.0.1:9002".parse().unwrap()), ..config(END) };
-    let error = Copter::start(&step, config).unwrap_err().to_string();
-    assert!(error.contains("found a back-end for ArduCopter 3.5, expected a version 4"), "{error}");
-}
-
 /// The test's own side of a program's ports, as SITL has them.
 struct Peer {
     serial: TcpStream,

@@ -26,7 +26,7 @@ pub fn config(silence: Wall) -> Config {
         body: Body::default(),
         battery: BatteryParameters::default(),
         defaults: "SYSID_THISMAV 1\n".into(),
-        back_end: None,
+        physics: None,
         silence,
     }
 }
