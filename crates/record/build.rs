@@ -6,7 +6,8 @@ use std::{env, fs, io, path::Path};
 /// What an agent is made of, under `crates`.
 const AGENT: &[&str] = &["geo", "wire", "protocol", "autopilot", "agent"];
 /// What a flight of the bench is made of.
-const BENCH: &[&str] = &["geo", "wire", "protocol", "autopilot", "agent", "sim", "missions", "bench"];
+const BENCH: &[&str] =
+    &["geo", "wire", "protocol", "autopilot", "agent", "sim", "cosim", "missions", "bench"];
 
 fn main() -> io::Result<()> {
     let of = |name: &str| env::var(name).unwrap_or_default();

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use wingbeat_agent::{AvoidanceTally, Command, Phase, Reply, Severity};
 use wingbeat_geo::{Duration, Instant};
 
@@ -14,12 +14,13 @@ use wingbeat_sim::encounters::Encounter;
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::following::Following;
 use wingbeat_sim::medium::statistics::Statistics;
-use wingbeat_sim::medium::{FlowFigures, Lateness};
+use wingbeat_sim::medium::{FlowFigures, Lateness, Medium};
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
 use crate::course::Course;
-use crate::lockstep::autopilots;
+use crate::lockstep::{autopilots, scripts};
+use crate::media;
 use crate::phases::Watch;
 use crate::recording::Recording;
 use crate::scenario::{ORIGIN, Scenario};
@@ -58,6 +59,9 @@ pub struct FlightResult {
     /// How late receptions were dated, where the medium is ns-3.
     #[serde(default)]
     pub lateness: Option<Lateness>,
+    /// How long each datagram was under way, where a recorded flight was put through a medium.
+    #[serde(default)]
+    pub delays: Option<Lateness>,
     /// What the channel lost between the swarm's start and its landing, by distance.
     pub losses: [Losses; REACHES],
     /// Virtual time that passed.
@@ -157,6 +161,51 @@ fn fly_observed(
     course: Option<&mut Course>,
 ) -> Result<FlightResult> {
     scenario.check()?;
+    if scenario.network.is_some() {
+        ensure!(watch.is_none(), "--phases: found media, expected one medium in the flight");
+        let mut all = fly_through(&[scenario], seed, time_limit, folder, course)?;
+        return all.pop().context("a result for each medium");
+    }
+    observed(scenario, seed, time_limit, folder, watch, course, None)
+}
+
+/// Flies scenarios once that differ in their networks only, and puts what was transmitted through each: a result for each.
+///
+/// # Errors
+/// As [`fly_recorded`].
+pub(crate) fn fly_through(
+    scenarios: &[&Scenario],
+    seed: u64,
+    time_limit: Duration,
+    folder: Option<&Path>,
+    course: Option<&mut Course>,
+) -> Result<Vec<FlightResult>> {
+    let (recorder, recording) = media::Recorder::begin();
+    let first = scenarios.first().context("a flight")?.without_network();
+    let flight = observed(&first, seed, time_limit, folder, None, course, Some(recorder))?;
+    let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(broadcasts) = first.broadcasts {
+        recording.add(broadcasts, first.aircraft(), seed, Instant::ZERO + flight.duration);
+    }
+    scenarios
+        .iter()
+        .map(|scenario| {
+            let through = media::put_through(&recording, &flight, &mut *scenario.radio(seed)?);
+            through.with_context(|| format!("{}, flight seed {seed}", scenario.label()))
+        })
+        .collect()
+}
+
+/// Flies with this medium, or with that of the scenario.
+pub(crate) fn observed(
+    scenario: &Scenario,
+    seed: u64,
+    time_limit: Duration,
+    folder: Option<&Path>,
+    watch: Option<&Arc<Watch>>,
+    course: Option<&mut Course>,
+    medium: Option<Box<dyn Medium>>,
+) -> Result<FlightResult> {
     let about = [("flight", scenario.label()), ("flight_seed", seed.to_string())];
     let recording = folder.map(|folder| Recording::begin(folder, &about)).transpose()?;
     let mut vehicles = Vec::new();
@@ -167,9 +216,10 @@ fn fly_observed(
         };
         vehicles.push((scenario.agent(i, seed)?, autopilot));
     }
-    let radio = match watch {
-        Some(watch) => watch.radio(scenario, seed)?,
-        None => scenario.radio(seed)?,
+    let radio = match (medium, watch) {
+        (Some(medium), _) => medium,
+        (None, Some(watch)) => watch.radio(scenario, seed)?,
+        (None, None) => scenario.radio(seed)?,
     };
     let mut world = World::new(ORIGIN, vehicles, radio, scenario.collision_distance_m)
         .signing(scenario.signatures, seed)?
@@ -177,7 +227,13 @@ fn fly_observed(
     if scenario.orders_wait() {
         world.send_replies_only();
     }
+    for (i, script) in scripts(scenario, seed)? {
+        world.replace_agent(i, script);
+    }
     for i in 0..scenario.aircraft() {
+        if world.logic(i).is_some() {
+            continue;
+        }
         let Some(mission) = scenario.mission_for(i) else { continue };
         if let Reply::Refused(why) = world.mission(i, mission) {
             bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
@@ -193,13 +249,18 @@ fn fly_observed(
     if let Some(why) = world.failure() {
         bail!("{}, flight seed {seed}: {why}", scenario.label());
     }
+    let printed = |i: usize| world.logic(i).map(|logic| logic.printed()).unwrap_or_default();
+    let printed: Vec<String> = (0..world.count())
+        .flat_map(|i| printed(i).into_iter().map(move |line| format!("script of aircraft {}: {line}", i + 1)))
+        .collect();
     let unread = (0..world.count()).map(|i| world.status(i).refused.iter().sum::<u64>()).sum();
     let channel = world.channel_counters();
     let logged = world
         // Among aircraft of different owners conflicts are frequent, and the tables count them.
         .log_from(if scenario.variant().is_some() { Severity::Error } else { Severity::Warning })
         .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.entry.text));
-    let warnings = refused.into_iter().chain(script.story.iter().cloned()).chain(logged).collect();
+    let warnings =
+        refused.into_iter().chain(script.story.iter().cloned()).chain(logged).chain(printed).collect();
     let result = FlightResult {
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
@@ -209,6 +270,7 @@ fn fly_observed(
         is_disturbed: !script.is_empty() && world.observer().aircraft().iter().any(|a| a.flight_time_s > 0.0),
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
         losses,
+        delays: None,
         medium: world.medium_statistics().cloned(),
         flows: world.flows().to_vec(),
         lateness: world.lateness(),
@@ -240,7 +302,7 @@ fn operate(
 ) -> ([Losses; REACHES], Vec<String>) {
     let end = Instant::ZERO + time_limit;
     let (mut before, mut after) = (*world.losses_by_distance(), None);
-    let mut accepted = vec![false; world.count()];
+    let mut accepted: Vec<bool> = (0..world.count()).map(|i| world.logic(i).is_some()).collect();
     let mut refused = vec![None; world.count()];
     let mut timetable = Timetable::new(scenario);
     let (mut started, mut has_flown, mut rest_since) = (false, false, None);
@@ -263,7 +325,9 @@ fn operate(
                 refused[i] = Some(why);
             }
         }
-        if !started && all_in(world, &[Phase::Ready]) {
+        let is_ready =
+            |i: usize| world.logic(i).is_some() || world.is_dead(i) || world.phase(i) == Phase::Ready;
+        if !started && (0..world.count()).all(is_ready) {
             started = true;
             before = *world.losses_by_distance();
             for i in 0..world.count() {
@@ -288,7 +352,11 @@ fn operate(
             }
         }
         let is_disarmed = |i: usize| {
-            if world.is_dead(i) { !world.truth(i).armed } else { !world.status(i).flight_controller.armed }
+            if world.is_dead(i) || world.logic(i).is_some() {
+                !world.truth(i).armed
+            } else {
+                !world.status(i).flight_controller.armed
+            }
         };
         if all_in(world, &[Phase::Finished, Phase::Aborted]) && (0..world.count()).all(is_disarmed) {
             // The observer samples once more.

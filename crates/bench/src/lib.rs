@@ -13,6 +13,7 @@ pub mod gauss_markov;
 pub mod guidance;
 pub mod linktest;
 mod lockstep;
+pub mod media;
 pub mod parity;
 pub mod phases;
 pub mod plan;

@@ -4,15 +4,19 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rand_core::Rng as _;
 use wingbeat_cosim::copter::{Config, Copter, LockStep};
 use wingbeat_cosim::method::{Method, Published};
 use wingbeat_cosim::ns3::{self, Ns3};
+use wingbeat_cosim::script::{self, Script};
 use wingbeat_sim::autopilot::Autopilot;
+use wingbeat_sim::logic::Logic;
 use wingbeat_sim::medium::Medium;
 use wingbeat_sim::motion::{BatteryParameters, WindParameters};
 use wingbeat_sim::rigid::Body;
+use wingbeat_sim::rng;
 
-use crate::scenario::{ORIGIN, Scenario};
+use crate::scenario::{ORIGIN, Scenario, Scripted};
 use crate::sitl::parameters::{self, Wanted};
 
 /// A program that sends nothing for so long has fallen silent. On a computer with much other work it only waits for its
@@ -31,8 +35,28 @@ pub(crate) fn autopilots(scenario: &Scenario, seed: u64) -> Result<Vec<Box<dyn A
     };
     let program = LockStep::find(binary).context("autopilot")?;
     (0..scenario.aircraft())
-        .map(|i| Ok(Box::new(Copter::start(&program, config(scenario, i, seed))?) as Box<dyn Autopilot>))
+        .map(|i| Ok(Box::new(Copter::start(&program, config(scenario, i, seed)?)?) as Box<dyn Autopilot>))
         .collect()
+}
+
+/// What flies aircraft instead of their agents, each with the aircraft's index.
+///
+/// # Errors
+/// This computer has no Python, or a script does not start.
+pub(crate) fn scripts(scenario: &Scenario, seed: u64) -> Result<Vec<(usize, Box<dyn Logic>)>> {
+    let start = |scripted: &Scripted| -> Result<(usize, Box<dyn Logic>)> {
+        let index = scripted.aircraft;
+        let script = Script::start(&script::Config {
+            path: scripted.path.clone(),
+            arguments: scripted.arguments.clone(),
+            address: scripted.address.clone(),
+            radio: scripted.radio,
+            seed: rng::child(seed, "script", index as u64).next_u64(),
+            silence: SILENCE,
+        });
+        Ok((index, Box::new(script.with_context(|| format!("aircraft {}", index + 1))?)))
+    };
+    scenario.scripts.iter().map(start).collect()
 }
 
 /// ns-3 as the medium among so many aircraft.
@@ -64,7 +88,7 @@ pub(crate) fn medium(
 }
 
 /// What an aircraft's program is started with.
-fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
+fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
     let extra: String = scenario
         .parameters
         .iter()
@@ -78,7 +102,8 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
         position_hz: 0,
         extra: &extra,
     });
-    Config {
+    Ok(Config {
+        physics: scenario.physics.as_ref().map(|at| at.of(index)).transpose()?,
         home: scenario.home(index, seed),
         heading_rad: scenario.heading_rad(index),
         booted_at: scenario.booted_at(index, seed),
@@ -88,5 +113,5 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Config {
         battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },
         defaults,
         silence: SILENCE,
-    }
+    })
 }

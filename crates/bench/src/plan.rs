@@ -7,6 +7,7 @@ pub mod follow;
 pub mod ns3;
 pub mod own;
 pub mod saturation;
+pub mod script;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ use wingbeat_wire::Point;
 use crate::axes::{self, Settings};
 use crate::campaign::accept::Accept;
 use crate::guidance::Guidance;
+use crate::media::Broadcasts;
 use crate::scenario::{Scenario, Task, Variant, parse_mission, read_mission, staircase};
 use crate::sitl::process::profile;
 use crate::trouble::Trouble;
@@ -34,6 +36,7 @@ use follow::Follow;
 use ns3::Ns3;
 use own::Own;
 use saturation::Saturation;
+use script::PlannedScript;
 
 /// What a program's path follows in the key `autopilot`.
 pub const ARDUCOPTER: &str = "arducopter:";
@@ -58,6 +61,9 @@ pub struct Plan {
     /// The version of ArduCopter that is simulated, 3.5.7 or 4.6.2; without it 3.5.7, as published. Or `arducopter:PATH`,
     /// relative to the plan: that program flies, in virtual time too.
     pub autopilot: Option<String>,
+    /// What moves the aircraft of that program, instead of our physics: `proxy:HOST:PORT`, a simulator that speaks ArduPilot's JSON
+    /// interface, for each further aircraft one ten ports higher.
+    pub physics: Option<String>,
     /// The swarm.
     pub swarm: Option<Swarm>,
     /// The swarm's mission or missions.
@@ -72,12 +78,20 @@ pub struct Plan {
     pub guidance: Option<Guidance>,
     /// The radio channel.
     pub channel: Channel,
+    /// The networks through which what is transmitted in one flight is put, instead of `channel.model`.
+    #[serde(default)]
+    pub media: Vec<Network>,
+    /// What each aircraft of such a flight broadcasts.
+    pub broadcasts: Option<Broadcasts>,
     /// What surrounds every flight.
     #[serde(default)]
     pub conditions: Conditions,
     /// What goes wrong in every flight.
     #[serde(default)]
     pub fault: Vec<Trouble>,
+    /// Scripts that fly aircraft on missions of their own, in virtual time.
+    #[serde(default)]
+    pub script: Vec<PlannedScript>,
     /// The swarm in other ways too.
     #[serde(default)]
     pub vary: Vary,
@@ -96,6 +110,8 @@ pub enum Table {
     Axes,
     /// Thesis Table 6.2: the swarm's flight time against one aircraft alone.
     MuscopOverhead,
+    /// One row per flight and network: datagrams, delays, flows.
+    Media,
     /// DUSC's Figure 10: how far from its path a point is guided, by the distance between nodes.
     Guidance,
     /// DUSC's Figures 5b and 7: what flows bring by time, under each method of coupling ns-3 or each routing.
@@ -227,7 +243,54 @@ pub struct Channel {
     pub signatures: Option<String>,
 }
 
+/// One of the networks of a flight.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// For the table; `model` unless stated.
+    pub name: Option<String>,
+    /// As `channel.model`.
+    pub model: String,
+    /// As `channel.table`.
+    pub table: Option<String>,
+    /// As `channel.csma`, instead of that.
+    #[serde(default)]
+    pub csma: Csma,
+    /// As `channel.ns3`, instead of that.
+    #[serde(default)]
+    pub ns3: Ns3,
+}
+
+/// What carries the datagrams of a flight.
+#[derive(Clone)]
+struct Carrier {
+    channel: Model,
+    csma: Option<Config>,
+    ns3: Option<wingbeat_cosim::ns3::Config>,
+    /// The network's name, where it is one of several.
+    network: Option<String>,
+}
+
 impl Channel {
+    /// The carrier by a name of its models.
+    fn carrier(&self, name: &str, method: Option<&str>, draw: Draw, folder: &Path) -> Result<Carrier> {
+        let mut carrier = Carrier { channel: Model::Unrestricted, csma: None, ns3: None, network: None };
+        match name {
+            "csma" => carrier.csma = Some(self.csma.config(draw)?),
+            "ns3" => carrier.ns3 = Some(self.ns3.config(None, method)?),
+            _ if name.starts_with(NS3) => {
+                carrier.ns3 = Some(self.ns3.config(name.strip_prefix(NS3), method)?);
+            }
+            "table" => carrier.channel = self.measured(folder)?,
+            _ => {
+                carrier.channel = name
+                    .parse()
+                    .map_err(|e| anyhow!("channel.model: {e}, table, csma, ns3 or ns3:ROUTING"))?;
+            }
+        }
+        Ok(carrier)
+    }
+
     /// The table in its file.
     fn measured(&self, folder: &Path) -> Result<Model> {
         let file =
@@ -318,6 +381,8 @@ impl Plan {
     pub fn set_medium(&mut self, model: &str) {
         model.clone_into(&mut self.channel.model);
         self.vary.channel.clear();
+        self.media.clear();
+        self.broadcasts = None;
     }
 
     /// Another method than the plan's, by the names of `channel.ns3.method`.
@@ -365,6 +430,11 @@ impl Plan {
                 rows[row].push((scenario, flight_seed));
             }
         }
+        let found = rows.iter().map(Vec::len).sum::<usize>();
+        ensure!(
+            self.physics.is_none() || found == 1,
+            "physics: found a plan of {found} flights, expected one (repeat, --variant): a simulator is not set back between them"
+        );
         Ok(rows)
     }
 
@@ -383,12 +453,12 @@ impl Plan {
                 "saturation: found aircraft too, expected none"
             );
             ensure!(
-                self.autopilot.is_none(),
-                "autopilot: found one, expected none: the plan flies no aircraft"
+                self.autopilot.is_none() && self.physics.is_none(),
+                "autopilot, physics: found one, expected none: the plan flies no aircraft"
             );
             ensure!(
-                self.fault.is_empty() && self.conditions == Conditions::default(),
-                "conditions, fault: found some, expected none: the plan flies no aircraft"
+                self.fault.is_empty() && self.script.is_empty() && self.conditions == Conditions::default(),
+                "conditions, fault, script: found some, expected none: the plan flies no aircraft"
             );
             saturation.loads()?;
             self.csma()?;
@@ -404,8 +474,12 @@ impl Plan {
                 "guidance: found aircraft too, expected none"
             );
             ensure!(
-                self.autopilot.is_none() && self.fault.is_empty() && self.conditions == Conditions::default(),
-                "autopilot, conditions, fault: found some, expected none: a point is guided"
+                self.autopilot.is_none()
+                    && self.physics.is_none()
+                    && self.fault.is_empty()
+                    && self.script.is_empty()
+                    && self.conditions == Conditions::default(),
+                "autopilot, physics, conditions, fault, script: found some, expected none: a point is guided"
             );
             self.air_of_guidance()?;
             guidance.check()?;
@@ -418,12 +492,17 @@ impl Plan {
             None => self.profile()?,
             Some(path) => profile_of(path)?,
         };
+        let physics = self.physics.as_deref().map(str::parse).transpose()?;
         let models: &[String] = match &*self.vary.channel {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
         };
+        ensure!(
+            self.broadcasts.is_none() || !self.media.is_empty(),
+            "broadcasts: found some and no media, expected media: agents transmit what they need themselves"
+        );
+        self.broadcasts.iter().try_for_each(Broadcasts::check)?;
         let settings = axes::combinations(&self.vary.axes)?;
-        let mut all = Vec::new();
         let methods: Vec<Option<&str>> = match &*self.vary.method {
             [] => vec![None],
             varied => varied.iter().map(|method| Some(&**method)).collect(),
@@ -432,22 +511,16 @@ impl Plan {
             self.vary.method.is_empty() || models.iter().all(|name| name == "ns3" || name.starts_with(NS3)),
             "vary.method: found another medium too, expected ns3: the others have no method"
         );
-        for (name, method) in models.iter().flat_map(|name| methods.iter().map(move |method| (name, *method)))
-        {
-            let (mut model, mut csma, mut ns3) = (Model::Unrestricted, None, None);
-            match name.as_str() {
-                "csma" => csma = Some(self.channel.csma.config(draw)?),
-                "ns3" => ns3 = Some(self.channel.ns3.config(None, method)?),
-                _ if name.starts_with(NS3) => {
-                    ns3 = Some(self.channel.ns3.config(name.strip_prefix(NS3), method)?)
-                }
-                "table" => model = self.channel.measured(folder)?,
-                _ => {
-                    model = name
-                        .parse()
-                        .map_err(|e| anyhow!("channel.model: {e}, table, csma, ns3 or ns3:ROUTING"))?
-                }
-            }
+        let carriers: Vec<Carrier> = if self.media.is_empty() {
+            let varied = models.iter().flat_map(|name| methods.iter().map(move |method| (name, *method)));
+            varied
+                .map(|(name, method)| self.channel.carrier(name, method, draw, folder))
+                .collect::<Result<_>>()?
+        } else {
+            self.networks(draw, folder)?
+        };
+        let mut all = Vec::new();
+        for Carrier { channel, csma, ns3, network } in carriers {
             let scenarios = match (&self.swarm, &self.mission, &self.own, &self.follow) {
                 (Some(swarm), Some(mission), None, None) => swarm.varied(&self.vary, mission, folder),
                 (None, None, Some(own), None) => own.scenarios(folder, seed),
@@ -456,7 +529,9 @@ impl Plan {
             };
             for scenario in scenarios? {
                 let mut scenario = Scenario {
-                    channel: model.clone(),
+                    channel: channel.clone(),
+                    network: network.clone(),
+                    broadcasts: self.broadcasts,
                     draw,
                     csma: csma.clone(),
                     ns3: ns3.clone(),
@@ -464,11 +539,35 @@ impl Plan {
                     profile,
                     trouble: self.fault.clone(),
                     arducopter: arducopter.clone(),
+                    physics: physics.clone(),
                     ..scenario
                 };
                 self.conditions.surround(&mut scenario, folder)?;
+                script::give(&self.script, &mut scenario, folder)?;
                 all.extend(settings.iter().map(|s| s.clone().fly(scenario.clone())));
             }
+        }
+        Ok(all)
+    }
+
+    /// What carries the datagrams of one flight after another.
+    fn networks(&self, draw: Draw, folder: &Path) -> Result<Vec<Carrier>> {
+        ensure!(
+            self.vary.channel.is_empty() && self.vary.method.is_empty(),
+            "media: found vary.channel or vary.method too, expected one of them"
+        );
+        let mut all: Vec<Carrier> = Vec::new();
+        for (index, Network { name, model, table, csma, ns3 }) in self.media.iter().enumerate() {
+            let place = || format!("media {}", index + 1);
+            let (table, csma, ns3) = (table.clone(), csma.clone(), ns3.clone());
+            let channel = Channel { model: model.clone(), table, csma, ns3, ..self.channel.clone() };
+            let carrier = channel.carrier(model, None, draw, folder).with_context(place)?;
+            let network = name.as_ref().unwrap_or(model).clone();
+            ensure!(
+                all.iter().all(|other| other.network.as_ref() != Some(&network)),
+                "media: found {network} twice, expected a name for each"
+            );
+            all.push(Carrier { network: Some(network), ..carrier });
         }
         Ok(all)
     }

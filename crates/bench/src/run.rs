@@ -14,7 +14,7 @@ use wingbeat_sim::flight_controller::TICK;
 use crate::campaign::accept;
 use crate::campaign::row::FlightRow;
 use crate::campaign::stored::Flown;
-use crate::flight::{FlightResult, fly_recorded, fly_watched};
+use crate::flight::{FlightResult, fly_recorded, fly_through, fly_watched};
 use crate::guidance::{self, Guidance};
 use crate::phases::{Phases, Watch};
 use crate::plan::saturation::Saturation;
@@ -151,6 +151,7 @@ pub fn outcome(plan: &Plan, jobs: &Jobs, flights: &[FlightResult]) -> Outcome {
         Table::Axes => report::axes::table(&rows),
         Table::MuscopOverhead => report::muscop::overhead(&rows),
         Table::Flows => report::flows::table(&rows),
+        Table::Media => report::media::table(&rows),
         Table::MbcapPairs => report::pairs::table(&rows),
         Table::MbcapCrowd => report::crowd::table(&rows),
         Table::MuscopOffsets => report::muscop::offsets(&rows),
@@ -253,11 +254,33 @@ fn fly_all(
     threads: usize,
     record: Option<&Path>,
 ) -> Result<Vec<FlightResult>> {
-    let numbered: Vec<(usize, &(Scenario, u64))> = jobs.iter().enumerate().collect();
-    each(&numbered, threads, |(i, (scenario, seed))| {
-        let folder = record.map(|record| record.join(format!("flight-{:04}", i + 1)));
-        fly_recorded(scenario, *seed, time_limit, folder.as_deref())
-    })
+    // Flights that differ in their networks only are one.
+    let mut groups: Vec<(Scenario, u64, Vec<usize>)> = Vec::new();
+    for (i, (scenario, seed)) in jobs.iter().enumerate() {
+        let flight = scenario.network.as_ref().map(|_| scenario.without_network());
+        let same = flight.as_ref().and_then(|flight| {
+            groups.iter_mut().find(|(other, other_seed, _)| other_seed == seed && other == flight)
+        });
+        match same {
+            Some((_, _, group)) => group.push(i),
+            None => groups.push((flight.unwrap_or_else(|| scenario.clone()), *seed, vec![i])),
+        }
+    }
+    let flown = each(&groups, threads, |(_, seed, group)| {
+        let folder = record.map(|record| record.join(format!("flight-{:04}", group[0] + 1)));
+        let scenarios: Vec<&Scenario> = group.iter().map(|&i| &jobs[i].0).collect();
+        match &scenarios[..] {
+            [scenario] => Ok(vec![fly_recorded(scenario, *seed, time_limit, folder.as_deref())?]),
+            several => fly_through(several, *seed, time_limit, folder.as_deref(), None),
+        }
+    })?;
+    let mut all: Vec<(usize, FlightResult)> = groups
+        .iter()
+        .zip(flown)
+        .flat_map(|((_, _, group), flown)| group.iter().copied().zip(flown))
+        .collect();
+    all.sort_by_key(|(i, _)| *i);
+    Ok(all.into_iter().map(|(_, flight)| flight).collect())
 }
 
 /// Does all jobs; the results are in their order.

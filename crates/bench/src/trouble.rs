@@ -304,6 +304,16 @@ impl Act {
         }
     }
 
+    /// The aircraft whose companion ends, from 1.
+    pub(crate) fn companion(&self) -> Option<usize> {
+        match self {
+            Self::CompanionDies { aircraft, .. }
+            | Self::DaemonRestarts { aircraft, .. }
+            | Self::GuardianDies { aircraft } => Some(*aircraft),
+            _ => None,
+        }
+    }
+
     /// What it is in the world, from then on; nothing of a command.
     fn fault(&self, now: Instant, of: usize) -> Result<Option<Fault>> {
         let end = |for_s: &Option<f64>| match for_s {

@@ -13,6 +13,7 @@ use wingbeat_bench::fleet::{self, Ended};
 use wingbeat_bench::parity;
 use wingbeat_bench::phases::run_times;
 use wingbeat_bench::plan::bluesky::{self, Import};
+use wingbeat_bench::plan::script::PlannedScript;
 use wingbeat_bench::plan::{ARDUCOPTER, Plan};
 use wingbeat_bench::prediction;
 use wingbeat_bench::run;
@@ -166,6 +167,10 @@ pub(crate) struct RunArguments {
     /// program in step with the virtual time (docs/lockstep.md).
     #[arg(long, value_name = "AUTOPILOT", conflicts_with = "profile")]
     pub(crate) autopilot: Option<String>,
+    /// What moves the aircraft of that program, instead of our physics: proxy:HOST:PORT, a simulator that speaks ArduPilot's JSON interface
+    /// (docs/lockstep.md).
+    #[arg(long, value_name = "PHYSICS")]
+    pub(crate) physics: Option<String>,
     /// What carries the datagrams, instead of the plan's channel.model: unrestricted, range:METRES, 802.11a, csma, or ns3
     /// (docs/lockstep.md).
     #[arg(long, value_name = "MODEL")]
@@ -174,6 +179,10 @@ pub(crate) struct RunArguments {
     /// (docs/lockstep.md).
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
+    /// A Python script that flies an aircraft instead of its agent, in virtual time: the aircraft, counted from 1, the file, and its
+    /// arguments (docs/lockstep.md).
+    #[arg(long, value_name = "N:FILE ARGUMENTS")]
+    pub(crate) script: Vec<String>,
     /// Write the flight logs of each flight into a folder of its own in this one (docs/records.md).
     #[arg(long, value_name = "FOLDER")]
     pub(crate) record: Option<PathBuf>,
@@ -413,8 +422,14 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
     if let Some(medium) = &arguments.medium {
         plan.set_medium(medium);
     }
+    plan.physics = arguments.physics.clone().or(plan.physics);
     if let Some(method) = &arguments.method {
         plan.set_method(method)?;
+    }
+    for script in &arguments.script {
+        let script: PlannedScript = script.parse().context("--script")?;
+        plan.script.retain(|planned| planned.aircraft != script.aircraft);
+        plan.script.push(script);
     }
     plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
     if let Some(autopilot) = &arguments.autopilot {
@@ -429,7 +444,8 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let plan = read_plan(arguments)?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
-    if plan.arducopter(folder).is_some() {
+    // Another simulator is not in a network of ours.
+    if plan.arducopter(folder).is_some() && plan.physics.is_none() {
         own_network(false);
     }
     print_notes(&plan.notes(folder)?);

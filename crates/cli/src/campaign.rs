@@ -13,6 +13,7 @@ use wingbeat_bench::campaign::stored::Stored;
 use wingbeat_bench::campaign::submit::{Engine, job_file};
 use wingbeat_bench::campaign::{Campaign, compare as pairs, parquet, sqlite};
 use wingbeat_bench::plan::Plan;
+use wingbeat_bench::plan::script::PlannedScript;
 
 use crate::bench::{RunArguments, print_outcome, read_plan};
 
@@ -120,8 +121,10 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
         signatures,
         profile,
         autopilot,
+        physics,
         medium,
         method,
+        script,
         ..
     } = arguments;
     let mut words = ["bench", "run"].map(str::to_owned).to_vec();
@@ -135,12 +138,18 @@ fn flown_by(arguments: &RunArguments, plan: &Path) -> Vec<String> {
         ("--signatures", signatures.clone()),
         ("--profile", profile.map(|profile| profile.to_string())),
         ("--autopilot", autopilot.clone()),
+        ("--physics", physics.clone()),
         ("--medium", medium.clone()),
         ("--method", method.clone()),
     ];
     for (name, value) in options {
         words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     }
+    // Its file is where we are, which is not where the job runs.
+    let absolute = |script: &String| {
+        script.parse::<PlannedScript>().map_or_else(|_| script.clone(), |script| script.to_string())
+    };
+    words.extend(script.iter().flat_map(|script| ["--script".to_owned(), absolute(script)]));
     words
 }
 

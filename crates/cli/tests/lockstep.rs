@@ -5,11 +5,13 @@
 
 mod programs;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use programs::{left_in, nothing_is_left, pretender, real, root, signal, text_of};
+use programs::{
+    left_in, newer_pretender, newer_real, nothing_is_left, pretender, real, root, signal, text_of,
+};
 
 /// A flight of the plan for real ArduCopters, with its temporary files under `temporary`.
 fn bench(temporary: &Path, binary: &Path, rest: &[&str]) -> Command {
@@ -38,7 +40,16 @@ fn what_cannot_be_flown_is_refused_with_one_message() {
         (Path::new("/nowhere/arducopter"), &[][..], &["autopilot", "/nowhere/arducopter"][..]),
         (Path::new("/bin/true"), &[], &["/bin/true", "expected an ArduCopter SITL program"]),
         (&fine, &["--uavs", "0"], &["aircraft: found 0"]),
+        (&fine, &["--physics", "gazebo"], &["physics: found 'gazebo', expected proxy:HOST:PORT"]),
+        (&fine, &["--physics", "proxy:127.0.0.1:0"], &["expected proxy:HOST:PORT"]),
+        (&fine, &["--physics", "proxy:127.0.0.1:65530"], &["physics: found no port for aircraft 2"]),
+        (&fine, &["--physics", "proxy:no.such.host.invalid:9002"], &["physics: no.such.host.invalid: "]),
         (&fine, &["--profile", "4.6.2"], &["--profile", "cannot be used with"]),
+        (
+            &fine,
+            &["--physics", "proxy:127.0.0.1:9002", "--repeat", "2"],
+            &["a plan of 2 flights, expected one"],
+        ),
     ] {
         let output = bench(temporary.path(), binary, rest).output().unwrap();
         let text = text_of(&output);
@@ -50,9 +61,14 @@ fn what_cannot_be_flown_is_refused_with_one_message() {
 
 #[test]
 fn a_program_that_dies_ends_the_flight_with_its_last_lines() {
-    if !has_faketime() {
-        return;
+    if has_faketime() {
+        dies(pretender);
     }
+    dies(newer_pretender);
+}
+
+/// A program that is started like one of SITL and ends.
+fn dies(pretender: fn(&Path, &str) -> PathBuf) {
     let (temporary, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let binary = pretender(folder.path(), "echo no room; exit 4");
     let output = bench(temporary.path(), &binary, &["--uavs", "2"]).output().unwrap();
@@ -65,9 +81,13 @@ fn a_program_that_dies_ends_the_flight_with_its_last_lines() {
 
 #[test]
 fn no_signal_leaves_a_process_or_a_file_behind() {
-    if !has_faketime() {
-        return;
+    if has_faketime() {
+        is_ended_by_signals(pretender);
     }
+    is_ended_by_signals(newer_pretender);
+}
+
+fn is_ended_by_signals(pretender: fn(&Path, &str) -> PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let binary = pretender(folder.path(), "while :; do sleep 1; done");
     for name in ["-INT", "-TERM", "-HUP", "-KILL"] {
@@ -87,13 +107,22 @@ fn no_signal_leaves_a_process_or_a_file_behind() {
 
 #[test]
 fn three_arducopters_fly_muscop_and_a_second_run_is_the_same_byte_for_byte() {
-    let Some(binary) = real() else { return };
-    if !has_faketime() {
-        return;
+    if let Some(binary) = real().filter(|_| has_faketime()) {
+        flies_twice_the_same(&binary);
     }
+}
+
+#[test]
+fn three_arducopters_of_4_fly_muscop_and_a_second_run_is_the_same_byte_for_byte() {
+    if let Some(binary) = newer_real() {
+        flies_twice_the_same(&binary);
+    }
+}
+
+fn flies_twice_the_same(binary: &Path) {
     let temporary = tempfile::tempdir().unwrap();
     let fly = |seed: &str| {
-        let output = bench(temporary.path(), &binary, &["--uavs", "3", "--seed", seed]).output().unwrap();
+        let output = bench(temporary.path(), binary, &["--uavs", "3", "--seed", seed]).output().unwrap();
         let text = text_of(&output);
         assert_eq!(output.status.code(), Some(0), "{text}");
         nothing_is_left(temporary.path());

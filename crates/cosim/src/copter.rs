@@ -7,10 +7,16 @@
 //! * bytes for it are written before the answer after which it reads them;
 //! * bytes from it are read when its next outputs are here, which it sends after them.
 //!
-//! What would make two flights differ, and the cure: the clock of its GPS is the wall clock (`libfaketime` holds it still); its
-//! logger is a thread of its own (`LOG_BACKEND_TYPE 0`); outputs that are repeated after 100 ms of waiting (see
-//! `Driver::answer`); a socket that is not emptied makes it wait (it
-//! is emptied at every step).
+//! What would make two flights differ, and the cure:
+//!
+//! | | 3.5 | 4.x |
+//! |---|---|---|
+//! | the clock of its GPS is the wall clock | `libfaketime` holds it still | `--start-time` |
+//! | its logger is a thread of its own | `LOG_BACKEND_TYPE 0` | the same |
+//! | it flies no faster than the wall clock | `--speedup 100` | `no_time_sync` in each answer |
+//! | it waits for a socket that is not emptied | it is emptied at every step | it does not, at the usual speed-up |
+//! | outputs that it repeats while it waits | after 100 ms, without numbers: `Driver::answer_unnumbered` | after 1 s, with the same number: passed over |
+//! | it cuts time to microseconds | `json::STAMP_FACTOR` | the same |
 #![allow(clippy::disallowed_methods, reason = "another program is waited for, and may fall silent")]
 
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -30,20 +36,25 @@ use wingbeat_sim::flight_controller::{RcChannels, Truth};
 use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters};
 use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
 
-use crate::gazebo;
+use crate::gazebo::{self, OUTPUTS};
+use crate::json::{self, STAMP_FACTOR};
 use crate::ports::Ports;
 use crate::process::Process;
 use crate::program::{Dialect, Program};
+use crate::proxy::{Proxy, State};
 
-/// One step of the physics: ArduCopter 3.5's main loop has 400 a second.
+/// One step of the physics, of which there are 400 a second. The main loop of ArduCopter 3.5 has as many; that of 4.x wants
+/// at least 1.8 measurements of its gyroscopes for each of its own, and has 200 (`SCHED_LOOP_RATE`).
 const STEP: Duration = Duration::from_micros(2_500);
 const STEP_S: f64 = 0.0025;
 /// Bytes cross the serial port so often.
 pub const STRETCH: Duration = Duration::from_millis(10);
 /// The wind is asked for so often.
 const WIND_STEPS: u64 = 40;
-/// SITL cuts the difference of two time stamps to whole microseconds: it must not fall below them.
-const STAMP_FACTOR: f64 = 1.0 + 1e-9;
+/// An aircraft of another simulator that is no higher than this above where it stood is on the ground, metres.
+const ON_GROUND_M: f64 = 0.1;
+/// Longer steps of another simulator are fewer than 1.8 measurements for each of the main loop's 200 cycles of 4.x, seconds.
+const MEASURES_WITHIN_S: f64 = 0.002_78;
 /// A program that waits repeats its outputs after 100 ms, and not before so long.
 const REPEATS_AFTER_LEAST: std::time::Duration = std::time::Duration::from_millis(90);
 /// Answers later than this wait for a repetition first.
@@ -56,9 +67,17 @@ const FAKETIME: &str = "faketime/libfaketime.so.1";
 /// 2026-01-01, as in the simulated flight controller.
 const FROZEN_AT: &str = "2026-01-01 00:00:00";
 
+/// The same in seconds of Unix time.
+const STARTED_AT_S: u32 = 1_767_225_600;
+
 /// After the other parameters, because without them the flight does not repeat or does not fit the physics: no logger, and
 /// all checks before arming but that of the logger; frame X.
 const DEFAULTS: &str = "LOG_BACKEND_TYPE 0\nARMING_CHECK 7166\nFRAME_CLASS 1\nFRAME_TYPE 1\n";
+
+/// The same for 4.x, which has more checks. One estimator, its own (3.5's parameters switch the older one on); the third
+/// simulated compass is off as the others are; half of the physics' rate, as [`STEP`] says.
+const DEFAULTS_4: &str = "LOG_BACKEND_TYPE 0\nARMING_CHECK 2096126\nFRAME_CLASS 1\nFRAME_TYPE 1\nEK2_ENABLE 0\n\
+    COMPASS_OFS3_X 5\nCOMPASS_OFS3_Y 13\nCOMPASS_OFS3_Z -18\nSCHED_LOOP_RATE 200\n";
 
 /// What an aircraft is started with.
 #[derive(Clone, Debug)]
@@ -77,6 +96,8 @@ pub struct Config {
     pub body: Body,
     /// Its battery.
     pub battery: BatteryParameters,
+    /// The simulator that moves the aircraft instead of our physics, body, wind and battery.
+    pub physics: Option<SocketAddr>,
     /// Text of the defaults file.
     pub defaults: String,
     /// A program that sends nothing for so long, by the wall clock, has fallen silent.
@@ -88,7 +109,16 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct LockStep {
     program: Program,
-    faketime: PathBuf,
+    packets: Packets,
+}
+
+/// The packets of a program, and what they need.
+#[derive(Clone, Debug)]
+enum Packets {
+    /// Of 3.5, whose clock a library holds still.
+    Gazebo { faketime: PathBuf },
+    /// Of 4.x.
+    Json,
 }
 
 impl LockStep {
@@ -99,13 +129,17 @@ impl LockStep {
     pub fn find(binary: &Path) -> Result<Self> {
         let program = Program::find(binary)?;
         let version = program.version()?;
-        ensure!(
-            program.dialect == Dialect::UartA && version == Some((3, 5)),
-            "{}: found ArduCopter {}, expected 3.5: the packets of others are not written yet",
-            binary.display(),
-            version.map_or_else(|| "of no version".to_owned(), |(major, minor)| format!("{major}.{minor}"))
-        );
-        Ok(Self { program, faketime: faketime()? })
+        let packets = match (program.dialect, version) {
+            (Dialect::UartA, Some((3, 5))) => Packets::Gazebo { faketime: faketime()? },
+            (Dialect::Serial0, Some((4, _))) => Packets::Json,
+            (Dialect::UartA | Dialect::Serial0, _) => bail!(
+                "{}: found ArduCopter {}, expected 3.5, or a version 4 with the option --serial0: the packets of others are not written",
+                binary.display(),
+                version
+                    .map_or_else(|| "of no version".to_owned(), |(major, minor)| format!("{major}.{minor}"))
+            ),
+        };
+        Ok(Self { program, packets })
     }
 
     /// The command that starts one aircraft.
@@ -118,33 +152,46 @@ impl LockStep {
             home.altitude_m(),
             config.heading_rad.to_degrees().rem_euclid(360.0)
         );
-        let environment = [
-            "env".to_owned(),
-            format!("LD_PRELOAD={}", self.faketime.display()),
-            format!("FAKETIME={FROZEN_AT}"),
-            // Two versions' names of it. Waiting must still end.
-            "DONT_FAKE_MONOTONIC=1".to_owned(),
-            "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
-            "TZ=UTC".to_owned(),
-        ];
+        let mut command = vec!["env".to_owned(), "TZ=UTC".to_owned()];
+        if let Packets::Gazebo { faketime } = &self.packets {
+            command.extend([
+                format!("LD_PRELOAD={}", faketime.display()),
+                format!("FAKETIME={FROZEN_AT}"),
+                // Two versions' names of it. Waiting must still end.
+                "DONT_FAKE_MONOTONIC=1".to_owned(),
+                "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
+            ]);
+        }
+        command.push(self.program.path.display().to_string());
         let number = |port: u16| port.to_string();
-        let options = [
+        let mut options = vec![
             ("--base-port", number(ports.base())),
-            ("--model", "gazebo".to_owned()),
             ("--home", place),
-            // As fast as it is answered.
-            ("--speedup", "100".to_owned()),
             ("--defaults", "defaults.parm".to_owned()),
-            ("--uartA", "tcp:0:wait".to_owned()),
             ("--rc-in-port", number(ports.receiver())),
             ("--sim-address", Ipv4Addr::LOCALHOST.to_string()),
             ("--sim-port-in", number(ports.sensors())),
             ("--sim-port-out", number(ports.outputs_port())),
         ];
-        let program = self.program.path.display().to_string();
-        let fixed = [program, "-S".to_owned(), "--disable-fgview".to_owned()];
-        let options = options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
-        environment.into_iter().chain(fixed).chain(options).collect()
+        match &self.packets {
+            Packets::Gazebo { .. } => {
+                command.extend(["-S".to_owned(), "--disable-fgview".to_owned()]);
+                options.extend([
+                    ("--model", "gazebo".to_owned()),
+                    ("--uartA", "tcp:0:wait".to_owned()),
+                    // As fast as it is answered.
+                    ("--speedup", "100".to_owned()),
+                ]);
+            }
+            Packets::Json => options.extend([
+                ("--model", format!("JSON:{}", Ipv4Addr::LOCALHOST)),
+                ("--serial0", "tcp:0:wait".to_owned()),
+                ("--rate", (1_000_000 / STEP.as_micros()).to_string()),
+                ("--start-time", STARTED_AT_S.to_string()),
+            ]),
+        }
+        command.extend(options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]));
+        command
     }
 }
 
@@ -289,6 +336,39 @@ impl Autopilot for Copter {
     }
 }
 
+/// Another simulator, and what the aircraft does in it.
+struct Elsewhere {
+    proxy: Proxy,
+    state: State,
+    /// How high it stood at first, north, east, down.
+    ground_down_m: f64,
+    touchdown_m_s: f64,
+}
+
+impl Elsewhere {
+    fn is_on_ground(&self) -> bool {
+        self.state.position_ned.z > self.ground_down_m - ON_GROUND_M
+    }
+}
+
+/// What is known of the packets that were sent.
+enum Sent {
+    /// 3.5's, which have no number.
+    Unnumbered {
+        /// The outputs that are not answered yet, or their last repetition, were sent no earlier.
+        after: Wall,
+        /// What arrives next was sent no earlier.
+        empty_at: Wall,
+    },
+    /// 4.x's.
+    Numbered {
+        /// The number of the outputs that are waited for, or are not answered yet.
+        number: u32,
+        /// Where the program sends from, and is answered; nowhere before its first packet.
+        from: Option<SocketAddr>,
+    },
+}
+
 /// What the thread owns.
 struct Driver {
     config: Config,
@@ -300,12 +380,12 @@ struct Driver {
     wind_m_s: DVec3,
     in_weather_m: DVec2,
     steps: u64,
+    /// Where our physics does not move it: from the first step on.
+    elsewhere: Option<Elsewhere>,
     /// The outputs that are not answered yet.
     outputs: [f64; MOTORS],
-    /// They, or their last repetition, were sent no earlier.
-    sent_after: Wall,
-    /// What arrives next was sent no earlier.
-    empty_at: Wall,
+    pulses_us: [u16; OUTPUTS],
+    packets: Sent,
     decoder: Decoder,
     armed: bool,
     mode: Mode,
@@ -317,7 +397,13 @@ struct Driver {
 impl Driver {
     fn start(program: &LockStep, config: Config) -> Result<Self> {
         let ports = Ports::free()?;
-        let defaults = format!("{}\n{DEFAULTS}", config.defaults.trim_end());
+        let (ours, packets) = match program.packets {
+            Packets::Gazebo { .. } => {
+                (DEFAULTS, Sent::Unnumbered { after: Wall::now(), empty_at: Wall::now() })
+            }
+            Packets::Json => (DEFAULTS_4, Sent::Numbered { number: 0, from: None }),
+        };
+        let defaults = format!("{}\n{ours}", config.defaults.trim_end());
         let process =
             Process::start(&program.command(&config, &ports), &[("defaults.parm", defaults.as_str())])?;
         let serial = connect(&process, ports.base(), config.silence)?;
@@ -331,9 +417,10 @@ impl Driver {
             wind_m_s: DVec3::ZERO,
             in_weather_m: Frame::new(origin).to_local(config.home).truncate(),
             steps: 0,
+            elsewhere: None,
             outputs: [0.0; MOTORS],
-            sent_after: Wall::now(),
-            empty_at: Wall::now(),
+            pulses_us: [0; OUTPUTS],
+            packets,
             decoder: Decoder::default(),
             armed: false,
             mode: Mode::Stabilize,
@@ -359,8 +446,18 @@ impl Driver {
         self.serial.set_nonblocking(false)?;
         self.serial.write_all(&to_send).with_context(|| self.ended("its serial port"))?;
         self.serial.set_nonblocking(true)?;
-        while self.steps < steps {
-            self.step(&mut bytes)?;
+        match self.config.physics {
+            None => {
+                while self.steps < steps {
+                    self.step(&mut bytes)?;
+                }
+            }
+            Some(simulator) => {
+                // Its steps may be of another length.
+                while self.time_s() < steps as f64 * STEP_S - STEP_S / 10.0 {
+                    self.step_elsewhere(simulator, &mut bytes)?;
+                }
+            }
         }
         let (armed, mode) = (&mut self.armed, &mut self.mode);
         self.decoder.push(&bytes, |frame| {
@@ -387,54 +484,107 @@ impl Driver {
         self.drain(bytes)
     }
 
+    /// Lets another simulator move the aircraft by the outputs, answers, and waits for the next outputs.
+    fn step_elsewhere(&mut self, simulator: SocketAddr, bytes: &mut Vec<u8>) -> Result<()> {
+        let before_s = self.time_s();
+        match &mut self.elsewhere {
+            None => {
+                let mut proxy = Proxy::new(simulator, self.config.silence)?;
+                let state = proxy.step(self.pulses_us)?;
+                let ground_down_m = state.position_ned.z;
+                self.elsewhere = Some(Elsewhere { proxy, state, ground_down_m, touchdown_m_s: 0.0 });
+            }
+            Some(elsewhere) => {
+                let (was_on_ground, sinks_m_s) = (elsewhere.is_on_ground(), elsewhere.state.velocity_ned.z);
+                elsewhere.state = elsewhere.proxy.step(self.pulses_us)?;
+                if elsewhere.is_on_ground() && !was_on_ground {
+                    elsewhere.touchdown_m_s = sinks_m_s.max(0.0);
+                }
+            }
+        }
+        let step_s = self.time_s() - before_s;
+        ensure!(
+            matches!(self.packets, Sent::Unnumbered { .. }) || step_s <= MEASURES_WITHIN_S,
+            "physics: {simulator}: found a step of {step_s:.4} s, expected {MEASURES_WITHIN_S} s at most: or ArduCopter 4 does not arm"
+        );
+        if !self.is_on_ground() {
+            self.flight_time += Duration::from_micros((step_s * 1e6).round() as u64);
+        }
+        self.answer()?;
+        self.drain(bytes)
+    }
+
     /// Answers the outputs with what the sensors measure, and waits for the next outputs.
-    ///
+    fn answer(&mut self) -> Result<()> {
+        let state = match &self.elsewhere {
+            Some(elsewhere) => elsewhere.state,
+            None => gazebo::measured(self.time_s(), &self.body),
+        };
+        let state = State { time_s: state.time_s * STAMP_FACTOR, ..state };
+        match &mut self.packets {
+            Sent::Unnumbered { .. } => self.answer_unnumbered(&gazebo::sensors(&state)),
+            Sent::Numbered { number, from } => {
+                let to = from.context("outputs: found none, expected those of the first step")?;
+                *number = number.wrapping_add(1);
+                let line = json::sensors(&state);
+                self.ports.outputs.send_to(line.as_bytes(), to).context("the sensors' port")?;
+                self.wait_for_outputs()
+            }
+        }
+    }
+
     /// A program that waits repeats its outputs, and a repetition that crosses the answer must not pass for the next step's.
     /// So after an answer that may have been crossed by n of them, n more packets are waited for. The last is
     /// right in any case: what comes after the next outputs are their own repetitions.
-    fn answer(&mut self) -> Result<()> {
+    fn answer_unnumbered(&mut self, packet: &[u8]) -> Result<()> {
         while self.read_outputs(POLL_NEVER)? {}
-        if self.sent_after.elapsed() > ANSWERS_WITHIN {
+        if self.under_way() > ANSWERS_WITHIN {
             // Behind a fresh repetition few can cross.
             self.wait_for_outputs()?;
         }
-        let packet = gazebo::sensors(self.steps as f64 * STEP_S * STAMP_FACTOR, &self.body);
         let sensors = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.sensors()));
         let answered_at = Wall::now();
-        self.ports.outputs.send_to(&packet, sensors).context("the sensors' port")?;
-        let crossed = self.sent_after.elapsed().as_millis() / REPEATS_AFTER_LEAST.as_millis();
-        self.empty_at = answered_at;
+        self.ports.outputs.send_to(packet, sensors).context("the sensors' port")?;
+        let crossed = self.under_way().as_millis() / REPEATS_AFTER_LEAST.as_millis();
+        self.note_empty(answered_at);
         for _ in 0..=crossed {
             self.wait_for_outputs()?;
         }
         Ok(())
     }
 
-    /// Reads outputs, waiting for them so long.
+    /// How long the outputs that are not answered yet are under way at most, where they have no number.
+    fn under_way(&self) -> std::time::Duration {
+        match self.packets {
+            Sent::Unnumbered { after, .. } => after.elapsed(),
+            Sent::Numbered { .. } => std::time::Duration::ZERO,
+        }
+    }
+
+    /// What arrives from now on was sent no earlier.
+    fn note_empty(&mut self, at: Wall) {
+        match &mut self.packets {
+            Sent::Unnumbered { empty_at, .. } => *empty_at = at,
+            Sent::Numbered { .. } => {}
+        }
+    }
+
+    /// Reads outputs, waiting for them so long. Whether there were new ones.
     fn read_outputs(&mut self, patience: std::time::Duration) -> Result<bool> {
         let socket = &self.ports.outputs;
         if patience.is_zero() {
             socket.set_nonblocking(true)?;
         }
         let began = Wall::now();
-        let mut packet = [0; gazebo::OUTPUTS_LEN + 1];
-        let received = socket.recv(&mut packet);
+        let mut packet = [0; json::OUTPUTS_LEN_MOST + 1];
+        let received = socket.recv_from(&mut packet);
         if patience.is_zero() {
             socket.set_nonblocking(false)?;
         }
         match received {
-            Ok(length) => {
-                self.sent_after = self.empty_at;
-                self.outputs = gazebo::outputs(&packet[..length]).with_context(|| {
-                    format!(
-                        "outputs: found a packet of {length} bytes, expected {}: it is another version's",
-                        gazebo::OUTPUTS_LEN
-                    )
-                })?;
-                Ok(true)
-            }
+            Ok((length, from)) => self.take(&packet[..length], from),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                self.empty_at = began;
+                self.note_empty(began);
                 Ok(false)
             }
             // A signal; or the port of the sensors is not open yet.
@@ -442,6 +592,47 @@ impl Driver {
                 Ok(false)
             }
             Err(error) => Err(anyhow!(error).context("the outputs' port")),
+        }
+    }
+
+    /// Takes a packet of outputs. Whether they are new.
+    fn take(&mut self, packet: &[u8], from: SocketAddr) -> Result<bool> {
+        let length = packet.len();
+        match &mut self.packets {
+            Sent::Unnumbered { after, empty_at } => {
+                *after = *empty_at;
+                self.outputs = gazebo::outputs(packet).with_context(|| {
+                    format!(
+                        "outputs: found a packet of {length} bytes, expected {}: it is another version's",
+                        gazebo::OUTPUTS_LEN
+                    )
+                })?;
+                self.pulses_us = gazebo::pulses_us(packet).unwrap_or_default();
+                Ok(true)
+            }
+            Sent::Numbered { number, from: known } => {
+                let outputs = json::outputs(packet).with_context(|| {
+                    format!(
+                        "outputs: found a packet of {length} bytes that is none of the model JSON, expected {} bytes: it is another \
+                         version's",
+                        json::OUTPUTS_LEN
+                    )
+                })?;
+                let known = *known.get_or_insert(from);
+                ensure!(from == known, "outputs: found some from {from}, expected them from {known} alone");
+                // A program that waits repeats what was answered, or is about to be.
+                if outputs.number.wrapping_add(1) == *number {
+                    return Ok(false);
+                }
+                ensure!(
+                    outputs.number == *number,
+                    "outputs: found number {}, expected {number}: it took another answer than ours, or has started again",
+                    outputs.number
+                );
+                self.outputs = outputs.motors;
+                self.pulses_us = outputs.pulses_us;
+                Ok(true)
+            }
         }
     }
 
@@ -487,21 +678,34 @@ impl Driver {
     }
 
     fn time_s(&self) -> f64 {
-        self.steps as f64 * STEP_S
+        self.elsewhere.as_ref().map_or(self.steps as f64 * STEP_S, |elsewhere| elsewhere.state.time_s)
+    }
+
+    fn is_on_ground(&self) -> bool {
+        self.elsewhere.as_ref().map_or_else(|| self.body.is_on_ground(), Elsewhere::is_on_ground)
     }
 
     fn truth(&self) -> Truth {
-        let local = self.body.position();
+        let up = |ned: DVec3| DVec3::new(ned.y, ned.x, -ned.z);
+        let (local, velocity, heading_rad, touchdown_m_s) = match &self.elsewhere {
+            Some(Elsewhere { state, touchdown_m_s, .. }) => {
+                (up(state.position_ned), up(state.velocity_ned), state.heading_rad(), *touchdown_m_s)
+            }
+            None => {
+                let body = &self.body;
+                (body.position(), body.velocity(), body.heading_rad(), body.touchdown_m_s())
+            }
+        };
         Truth {
             position: self.frame.to_position(local),
             local,
-            velocity: self.body.velocity(),
-            heading_rad: self.body.heading_rad(),
+            velocity,
+            heading_rad,
             armed: self.armed,
             mode: self.mode,
-            landed: self.body.is_on_ground(),
+            landed: self.is_on_ground(),
             flight_time: self.flight_time,
-            touchdown_m_s: self.body.touchdown_m_s(),
+            touchdown_m_s,
         }
     }
 }

@@ -7,9 +7,12 @@
 //! | module | |
 //! |---|---|
 //! | [`program`] | an ArduCopter program: where it is, which version, how it wants to be called |
+//! | [`proxy`] | another simulator's physics in the place of ours |
+//! | [`script`] | a Python script in the companion's place, as the world's [`Logic`](wingbeat_sim::logic::Logic) |
 //! | [`process`] | one process in a directory of its own, and nothing left of either |
 //! | [`ports`] | ports that are free |
 //! | [`gazebo`] | the packets of 3.5's model `gazebo`: outputs from it, sensors to it |
+//! | [`json`] | the same of 4.x's model `JSON` |
 //! | [`ns3`] | ns-3 as the world's [`Medium`](wingbeat_sim::medium::Medium) |
 //! | [`method`] | how the flight and ns-3 keep one time: ours, and those of a published comparison
 //! | [`tape`] | what was asked of ns-3, to be run again without the world |
@@ -18,9 +21,12 @@
 
 pub mod copter;
 pub mod gazebo;
+pub mod json;
 pub mod method;
 pub mod ns3;
 pub mod ports;
 pub mod process;
 pub mod program;
+pub mod proxy;
+pub mod script;
 pub mod tape;

@@ -12,6 +12,9 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use anyhow::{Context, Result};
 
+/// Where the program's output is, in its directory.
+pub const CONSOLE: &str = "console.txt";
+
 /// What the shell does. `$1` is the directory, the rest is the command. A line on its input, or the end of
 /// its input, kills the program; the end removes the directory.
 pub const WRAPPER: &str = r#"
@@ -35,7 +38,7 @@ const QUOTED: usize = 4;
 
 /// The last lines that a program printed into its working directory.
 pub fn last_lines(directory: &Path) -> String {
-    let console = std::fs::read(directory.join("console.txt")).unwrap_or_default();
+    let console = std::fs::read(directory.join(CONSOLE)).unwrap_or_default();
     let console = String::from_utf8_lossy(&console);
     let lines: Vec<&str> = console.lines().collect();
     lines[lines.len().saturating_sub(QUOTED)..].join(" | ")

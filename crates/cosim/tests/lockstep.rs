@@ -2,47 +2,21 @@
 //! ArduCopter where `WINGBEAT_SITL` names one.
 #![allow(clippy::disallowed_methods, reason = "another process is waited for")]
 
+mod programs;
+
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration as Wall, Instant as Now};
 
+use programs::{Arguments, END, config, executable, flown, old as program};
 use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
 use wingbeat_cosim::gazebo::{OUTPUTS_LEN, SENSORS_LEN};
-use wingbeat_geo::{Instant, Position};
+use wingbeat_geo::Instant;
 use wingbeat_sim::autopilot::Autopilot;
-use wingbeat_sim::motion::{BatteryParameters, WindParameters};
-use wingbeat_sim::rigid::Body;
 
-/// So long a test waits for what comes within moments.
-const END: Wall = Wall::from_secs(60);
 /// Physics steps in a stretch of 10 ms.
 const STEPS: usize = 4;
-
-fn config(silence: Wall) -> Config {
-    let home = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
-    Config {
-        home,
-        heading_rad: 1.0,
-        booted_at: Instant::ZERO,
-        wind: WindParameters::default(),
-        weather: (1, home),
-        body: Body::default(),
-        battery: BatteryParameters::default(),
-        defaults: "SYSID_THISMAV 1\n".into(),
-        silence,
-    }
-}
-
-/// A program with the options and the version of SITL that does something else.
-fn program(folder: &Path, body: &str) -> PathBuf {
-    let path = folder.join("arducopter");
-    let help = "if [ \"$1\" = --help ]; then echo --home --speedup --uartA; exit; fi";
-    std::fs::write(&path, format!("#!/bin/sh\n# APM:Copter V3.5.7\n{help}\n{body}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    path
-}
 
 /// What the lock step needs of this computer is not here: the test says so and passes.
 fn lock_step(binary: &Path) -> Option<LockStep> {
@@ -53,12 +27,6 @@ fn lock_step(binary: &Path) -> Option<LockStep> {
         }
         found => Some(found.unwrap()),
     }
-}
-
-fn flown(copter: &mut Copter, until: Instant) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    copter.begin(until);
-    copter.finish(&mut bytes).map(|()| bytes)
 }
 
 /// The error of a program's first stretch, and whether anything of it is left.
@@ -97,8 +65,17 @@ fn programs_that_cannot_be_flown_are_refused_by_name() {
     let path = folder.path().join("arducopter");
     std::fs::write(&path, "#!/bin/sh\n# Copter V4.6.2\necho --home --speedup --serial0\n").unwrap();
     assert!(error(&path).contains("expected an ArduCopter SITL program"), "not executable: {}", error(&path));
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(error(&path).contains("found ArduCopter 4.6, expected 3.5"), "{}", error(&path));
+    executable(&path);
+    LockStep::find(&path).unwrap();
+    for (version, option) in
+        [("3.6", "--uartA"), ("3.5", "--serial0"), ("4.3", "--uartA"), ("5.0", "--serial0")]
+    {
+        let text = format!("#!/bin/sh\n# Copter V{version}.1\necho --home --speedup {option}\n");
+        std::fs::write(&path, text).unwrap();
+        let expected =
+            format!("found ArduCopter {version}, expected 3.5, or a version 4 with the option --serial0");
+        assert!(error(&path).contains(&expected), "{}", error(&path));
+    }
 }
 
 /// The test's own side of a program's ports, as SITL has them.
@@ -115,19 +92,8 @@ const REPEATS_AFTER: Wall = Wall::from_millis(100);
 impl Peer {
     /// Waits until the bench has started the program that notes its arguments, then takes its place.
     fn after(arguments: &Path) -> Self {
-        let end = Now::now() + END;
-        let text = loop {
-            match std::fs::read_to_string(arguments) {
-                Ok(text) if text.ends_with('\n') => break text,
-                _ => assert!(Now::now() < end, "the program was not started"),
-            }
-            std::thread::sleep(Wall::from_millis(5));
-        };
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let port = |name: &str| -> u16 {
-            let at = words.iter().position(|word| *word == name).unwrap();
-            words[at + 1].parse().unwrap()
-        };
+        let arguments = Arguments::of(arguments);
+        let port = |name: &str| arguments.port(name);
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port("--sim-port-in"))).unwrap();
         socket.set_read_timeout(Some(REPEATS_AFTER)).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port("--base-port"))).unwrap();

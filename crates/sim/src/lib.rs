@@ -10,6 +10,7 @@ pub mod faults;
 pub mod flight_controller;
 pub mod following;
 pub mod keys;
+pub mod logic;
 pub mod medium;
 pub mod motion;
 pub mod observer;

@@ -24,6 +24,7 @@ use crate::channel::{Counters, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
 use crate::keys::{Keys, Signatures};
+use crate::logic::{self, Logic};
 use crate::medium::statistics::Statistics;
 use crate::medium::{FlowFigures, Lateness, Medium, Reception};
 use crate::observer::{Observer, Sample};
@@ -53,6 +54,8 @@ struct Vehicle {
     /// The pilot that holds its sticks, and since when.
     pilot: Option<(Pilot, Instant)>,
     companion: Companion,
+    /// What commands it instead of its agent.
+    logic: Option<Box<dyn Logic>>,
     /// What the companion that died last has kept of its swarm's flight.
     flight: Option<Box<FlightRecord>>,
     /// Its guardian, where it has the flight controller.
@@ -85,6 +88,8 @@ enum Companion {
     Restarts,
     /// For good.
     Dead,
+    /// Something else is in its place.
+    Replaced,
 }
 
 /// An event of the queue. Events of one instant are processed in the order in which they were scheduled; the
@@ -224,6 +229,7 @@ impl World {
                 controller: controller.into(),
                 wake_at: Instant::NEVER,
                 companion: Companion::Lives,
+                logic: None,
                 flight: None,
                 guard: None,
                 is_guardian_dead: false,
@@ -331,6 +337,13 @@ impl World {
                 Scheduled::Check => self.check(),
                 Scheduled::Arrival { from, to, bytes } => {
                     self.hear(from, &to);
+                    if let Some(from) = from.filter(|from| self.has_logic(*from)) {
+                        // On another port than agents' datagrams.
+                        for to in to {
+                            self.run_logic(to, &[], &[(from, Arc::clone(&bytes))]);
+                        }
+                        continue;
+                    }
                     // Opened once: it is the same for every receiver.
                     let opened = self.keys.roster().open(&bytes);
                     for to in to {
@@ -401,6 +414,7 @@ impl World {
                 }
             }
             self.guard(i, &bytes);
+            self.run_logic(i, &bytes, &[]);
             self.bytes = bytes;
         }
         self.push(next, Scheduled::Tick);
@@ -589,6 +603,36 @@ impl World {
         }
     }
 
+    /// What commands the aircraft instead of its agent runs until now.
+    fn run_logic(&mut self, i: usize, bytes: &[u8], heard: &[logic::Heard]) {
+        let Some(logic) = self.vehicles.get_mut(i).and_then(|vehicle| vehicle.logic.as_mut()) else { return };
+        let mut sent = logic::Sent::default();
+        if let Err(why) = logic.run(self.now, bytes, heard, &mut sent) {
+            self.failure.get_or_insert_with(|| format!("aircraft {}: {why}", i + 1));
+        }
+        if !sent.autopilot.is_empty() {
+            let (is_cut, _) = self.lines.lose(self.now, i);
+            if !is_cut {
+                self.vehicles[i].controller.receive(&sent.autopilot);
+            }
+            self.trace = mixed(self.trace, self.now, i, 7, &sent.autopilot);
+        }
+        if sent.datagrams.is_empty() {
+            return;
+        }
+        self.locate();
+        for bytes in sent.datagrams {
+            self.trace = mixed(self.trace, self.now, i, 8, &bytes);
+            self.transmit(i, bytes);
+        }
+        self.carry();
+    }
+
+    /// Whether a radio is that of an aircraft which something else commands than an agent.
+    fn has_logic(&self, radio: usize) -> bool {
+        self.vehicles.get(radio).is_some_and(|vehicle| vehicle.logic.is_some())
+    }
+
     fn check(&mut self) {
         self.locate();
         let mut samples = std::mem::take(&mut self.samples);
@@ -618,7 +662,7 @@ impl World {
             velocity: motion.velocity,
             armed: motion.armed,
             landed: motion.landed,
-            phase: view.phase,
+            phase: self.phase(i),
             leader: view.swarm.leader,
             slot_offset: view.slot_offset_m.map(|o| o.extend(0.0)),
             heading_rad: motion.heading_rad,
@@ -740,6 +784,15 @@ impl World {
     pub fn now(&self) -> Instant {
         self.now
     }
+    /// From now on this commands an aircraft, and not its agent, which receives and sends nothing more.
+    pub fn replace_agent(&mut self, vehicle: usize, logic: Box<dyn Logic>) {
+        let vehicle = &mut self.vehicles[vehicle];
+        (vehicle.companion, vehicle.logic) = (Companion::Replaced, Some(logic));
+    }
+    /// What commands an aircraft instead of its agent, where something does.
+    pub fn logic(&self, vehicle: usize) -> Option<&dyn Logic> {
+        self.vehicles[vehicle].logic.as_deref()
+    }
     /// Number of aircraft.
     pub fn count(&self) -> usize {
         self.vehicles.len()
@@ -794,7 +847,11 @@ impl World {
     }
     fn answered(&mut self, vehicle: usize, input: Input<'_>) -> Reply {
         if self.vehicles[vehicle].companion != Companion::Lives {
-            let why = Text::try_from("its companion is dead").unwrap_or_default();
+            let why = match self.vehicles[vehicle].companion {
+                Companion::Replaced => "no agent commands it",
+                Companion::Lives | Companion::Restarts | Companion::Dead => "its companion is dead",
+            };
+            let why = Text::try_from(why).unwrap_or_default();
             return Reply::Refused(Rejection::Disengaged(why));
         }
         self.agent(vehicle, input).expect("the agent answers commands and missions")
@@ -807,9 +864,13 @@ impl World {
     pub fn avoidance_tally(&self, vehicle: usize) -> Option<AvoidanceTally> {
         self.vehicles[vehicle].agent.view().avoidance_tally
     }
-    /// How far one aircraft's flight has come.
+    /// How far one aircraft's flight has come. What commands it instead of an agent moves it until it ends.
     pub fn phase(&self, vehicle: usize) -> Phase {
-        self.vehicles[vehicle].agent.view().phase
+        match &self.vehicles[vehicle].logic {
+            Some(logic) if logic.has_ended() => Phase::Finished,
+            Some(_) => Phase::Moving,
+            None => self.vehicles[vehicle].agent.view().phase,
+        }
     }
     /// Distances to other aircraft as one aircraft's monitor has them.
     pub fn separation_figures(&self, vehicle: usize) -> Figures {

@@ -8,6 +8,7 @@ mod faults;
 mod ground_loss;
 mod hold_in_wind;
 mod lengths;
+mod logic;
 mod long_plan;
 mod mbcap;
 mod mission;

@@ -164,7 +164,7 @@ enum Part {
     Assignment,
     /// Receptions per second of the 802.11 medium, next to ns-3
     Medium,
-    /// Real ArduCopters (WINGBEAT_SITL) with ns-3 in lock step: speed, phases, the coupling, the published methods
+    /// Real ArduCopters (WINGBEAT_SITL, WINGBEAT_SITL_4) with ns-3 in lock step: speed, phases, the coupling, the published methods
     Cosim,
     /// Start, memory, size and instructions of the daemon as it is installed; needs root
     Aircraft,

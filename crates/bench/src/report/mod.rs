@@ -5,6 +5,7 @@ pub mod axes;
 pub mod crowd;
 pub mod flows;
 pub mod following;
+pub mod media;
 pub mod muscop;
 pub mod pairs;
 

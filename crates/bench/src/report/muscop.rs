@@ -268,6 +268,7 @@ mod tests {
         let flight = |time_offset_s: f64| {
             let mut flight = FlightResult {
                 lateness: None,
+                delays: None,
                 aircraft: vec![],
                 swarm: Default::default(),
                 encounters: vec![],

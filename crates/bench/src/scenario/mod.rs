@@ -16,6 +16,7 @@ pub mod own;
 mod route;
 pub mod swarm;
 
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -44,6 +45,7 @@ pub use swarm::SwarmTask;
 
 use crate::axes::Settings;
 use crate::lockstep;
+use crate::media::Broadcasts;
 use crate::trouble::Trouble;
 use route::position;
 
@@ -75,6 +77,10 @@ pub struct Scenario {
     pub csma: Option<csma::Config>,
     /// ns-3, instead of `channel`.
     pub ns3: Option<ns3::Config>,
+    /// The name of the medium, where what is transmitted is recorded and put through it afterwards.
+    pub network: Option<String>,
+    /// What each aircraft broadcasts there beside what its agent does.
+    pub broadcasts: Option<Broadcasts>,
     /// What proves the senders of datagrams.
     pub signatures: Signatures,
     /// Standard deviation of the wandering position error, metres.
@@ -103,14 +109,71 @@ pub struct Scenario {
     pub starts: Vec<DVec3>,
     /// What goes wrong.
     pub trouble: Vec<Trouble>,
+    /// What flies aircraft instead of their agents.
+    pub scripts: Vec<Scripted>,
     /// The ArduCopter program that flies, in virtual time, instead of a simulated flight controller.
     pub arducopter: Option<PathBuf>,
+    /// The simulators that move the aircraft of that program.
+    pub physics: Option<Simulators>,
     /// Parameters of the flight controllers that differ from what the task sets.
     pub parameters: Vec<(Parameter, f32)>,
     /// What the aircraft are configured with in addition to the task.
     pub settings: Settings,
     /// The missions of files as they were read, one for all aircraft or one for each; empty without files.
     pub stated: Vec<ReadMission>,
+}
+
+/// A script that flies an aircraft.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scripted {
+    /// The aircraft's index.
+    pub aircraft: usize,
+    /// Its file.
+    pub path: PathBuf,
+    /// A hash over what the file holds.
+    pub text: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// `HOST:PORT`, where it connects.
+    pub address: String,
+    /// The UDP port of its radio, where it has one.
+    pub radio: Option<u16>,
+}
+
+/// Where other simulators are, that of the first aircraft, and each further one ten ports higher, as ArduPilot's instances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Simulators {
+    host: String,
+    port: u16,
+}
+
+/// Between the ports of two simulators.
+const SIMULATOR_PORTS: usize = 10;
+
+impl Simulators {
+    /// That of an aircraft.
+    ///
+    /// # Errors
+    /// The host has no address, or there are not so many ports.
+    pub fn of(&self, index: usize) -> Result<SocketAddr> {
+        let port = u16::try_from(usize::from(self.port) + SIMULATOR_PORTS * index).with_context(|| {
+            format!("physics: found no port for aircraft {}, expected a lower one", index + 1)
+        })?;
+        let place = || format!("physics: {}: expected an address", self.host);
+        (&*self.host, port).to_socket_addrs().with_context(place)?.next().with_context(place)
+    }
+}
+
+impl std::str::FromStr for Simulators {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parts = text.strip_prefix("proxy:").and_then(|place| place.rsplit_once(':'));
+        let found = parts.and_then(|(host, port)| Some((host, port.parse().ok().filter(|port| *port > 0)?)));
+        let (host, port) =
+            found.with_context(|| format!("physics: found '{text}', expected proxy:HOST:PORT"))?;
+        Ok(Self { host: host.to_owned(), port })
+    }
 }
 
 /// A battery.
@@ -227,6 +290,8 @@ impl Scenario {
             draw: Draw::PerSecond,
             csma: None,
             ns3: None,
+            network: None,
+            broadcasts: None,
             signatures: Signatures::default(),
             gps_noise_m: 0.0,
             wind: WindParameters::default(),
@@ -241,7 +306,9 @@ impl Scenario {
             charge: None,
             starts: Vec::new(),
             trouble: Vec::new(),
+            scripts: Vec::new(),
             arducopter: None,
+            physics: None,
             parameters: Vec::new(),
             settings: Settings::default(),
             stated: Vec::new(),
@@ -279,7 +346,8 @@ impl Scenario {
 
     /// What is flown and how, for a row of a table.
     pub fn label(&self) -> String {
-        format!("{}{}", self.kind().label(&self.name), self.settings.suffix())
+        let network = self.network.as_ref().map_or_else(String::new, |network| format!(", {network}"));
+        format!("{}{network}{}", self.kind().label(&self.name), self.settings.suffix())
     }
 
     /// Whether closeness is what the flight is to show: nothing keeps the aircraft apart, or a formation that an
@@ -360,6 +428,17 @@ impl Scenario {
                 );
             }
         }
+        if self.physics.is_some() {
+            ensure!(
+                self.arducopter.is_some(),
+                "physics: found one, expected none: simulated flight controllers have their own (autopilot = \"arducopter:PATH\")"
+            );
+            ensure!(
+                self.wind == WindParameters::default(),
+                "physics: found wind, expected none: the simulator has its own"
+            );
+        }
+        self.check_scripts()?;
         for flow in self.ns3.iter().flat_map(|ns3| &ns3.flows) {
             let to = match flow.to {
                 ns3::End::Radio(to) => to,
@@ -374,10 +453,34 @@ impl Scenario {
             "channel.ns3.method: found stepwise, expected another: what these aircraft receive decides how they fly, and the network \
              would run after the flight"
         );
+        ensure!(
+            self.network.is_none() || !self.flies_by_radio(),
+            "media: found aircraft that fly by what they receive, or a fault that the network brings, expected missions of their own with \
+             off or sweep: each network would make another flight"
+        );
         for (index, trouble) in self.trouble.iter().enumerate() {
             trouble.check(found).with_context(|| format!("fault {}", index + 1))?;
         }
         self.kind().check(self)
+    }
+
+    fn check_scripts(&self) -> Result<()> {
+        ensure!(
+            self.scripts.is_empty() || self.variant().is_some(),
+            "script: found a swarm or a formation, expected missions of their own (own): the others would wait for its agent"
+        );
+        for (index, script) in self.scripts.iter().enumerate() {
+            let number = script.aircraft + 1;
+            ensure!(
+                self.scripts[..index].iter().all(|other| other.aircraft != script.aircraft),
+                "script.aircraft: found {number} twice, expected one script for each"
+            );
+            ensure!(
+                self.trouble.iter().all(|trouble| trouble.inflict.companion() != Some(number)),
+                "fault: found one of the companion of aircraft {number}, expected another: a script is in its place"
+            );
+        }
+        Ok(())
     }
 
     /// Refuses a configuration and a mission that the aircraft itself refuses.
@@ -402,7 +505,8 @@ impl Scenario {
     /// Whether what aircraft receive decides how they fly, or what goes wrong.
     pub fn flies_by_radio(&self) -> bool {
         let is_alone = self.variant().is_some_and(|variant| !variant.avoids());
-        !is_alone || self.trouble.iter().any(Trouble::is_of_network)
+        let is_scripted = self.scripts.iter().any(|script| script.radio.is_some());
+        !is_alone || is_scripted || self.trouble.iter().any(Trouble::is_of_network)
     }
 
     /// The id of an aircraft; the first is a swarm's master, the last has the right of way.
@@ -561,6 +665,12 @@ impl Scenario {
         })
     }
 
+    /// The flight without what carries its datagrams, where that does not decide how it is flown.
+    pub(crate) fn without_network(&self) -> Self {
+        let channel = Model::Unrestricted;
+        Self { network: None, channel, csma: None, ns3: None, ..self.clone() }
+    }
+
     /// Whether it asks of flight controllers what simulated ones alone do, in virtual time.
     fn disturbs_controllers(&self) -> bool {
         !self.trouble.is_empty() || self.gnss_bias_m != 0.0 || self.charge.is_some()
@@ -577,8 +687,16 @@ impl Scenario {
              time only (wingbeat bench run)"
         );
         ensure!(
+            self.scripts.is_empty(),
+            "script: found one, expected none: scripts fly in virtual time only (wingbeat bench run)"
+        );
+        ensure!(
             (0..self.aircraft()).all(|i| self.leaves_at_s(i).is_empty()),
             "leaves_at_s: found some, expected none: the operator keeps a timetable in virtual time only (wingbeat bench run)"
+        );
+        ensure!(
+            self.network.is_none(),
+            "media: found some, expected none: flights are put through them in virtual time only (wingbeat bench run)"
         );
         ensure!(
             self.csma.is_none() && self.ns3.is_none(),

@@ -365,6 +365,7 @@ async fn in_the_air(
         is_disturbed: false,
         // The daemons' agents are behind their API.
         avoidance: Vec::new(),
+        delays: None,
         losses: Default::default(),
         radio: fleet.radio(),
         duration: clock.now().since(wingbeat_geo::Instant::ZERO),

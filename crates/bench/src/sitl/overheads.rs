@@ -114,6 +114,7 @@ mod tests {
         let task = OwnTask { variant, missions: vec![mission.clone(), mission] };
         let flight = |times_s: [f64; 2]| FlightResult {
             lateness: None,
+            delays: None,
             following: Following::default(),
             aircraft: times_s
                 .map(|flight_time_s| AircraftFigures { flight_time_s, ..AircraftFigures::default() })

@@ -18,9 +18,18 @@ pub fn text_of(output: &Output) -> String {
 
 /// A program with SITL's options that opens no port: a bench waits for it until it is ended.
 pub fn pretender(folder: &Path, body: &str) -> PathBuf {
+    pretends(folder, "APM:Copter V3.5.7", "--uartA", body)
+}
+
+/// The same of 4.x.
+pub fn newer_pretender(folder: &Path, body: &str) -> PathBuf {
+    pretends(folder, "ArduCopter V4.6.2", "--serial0", body)
+}
+
+fn pretends(folder: &Path, version: &str, option: &str, body: &str) -> PathBuf {
     let path = folder.join("arducopter");
-    let help = "if [ \"$1\" = --help ]; then echo --home --speedup --uartA; exit; fi";
-    std::fs::write(&path, format!("#!/bin/sh\n# APM:Copter V3.5.7\n{help}\n{body}\n")).unwrap();
+    let help = format!("if [ \"$1\" = --help ]; then echo --home --speedup {option}; exit; fi");
+    std::fs::write(&path, format!("#!/bin/sh\n# {version}\n{help}\n{body}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     path
 }
@@ -30,6 +39,17 @@ pub fn real() -> Option<PathBuf> {
     let path = std::env::var_os("WINGBEAT_SITL").map(PathBuf::from);
     if path.is_none() {
         println!("skipped: no SITL here; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
+    }
+    path
+}
+
+/// The real program of 4.x, for lock step alone; none, with a line that gives the reason, where the test is skipped.
+pub fn newer_real() -> Option<PathBuf> {
+    let path = std::env::var_os("WINGBEAT_SITL_4").map(PathBuf::from);
+    if path.is_none() {
+        println!(
+            "skipped: no SITL of 4.x here; set WINGBEAT_SITL_4 to the path of an ArduCopter SITL program"
+        );
     }
     path
 }

@@ -18,7 +18,7 @@ const FILES_MAX: usize = 64;
 /// The folder next to the file whose `*.toml` are read after it.
 const FOLDER: &str = "conf.d";
 /// Variables with our prefix that are no keys: what a test bench sets is inherited by the daemons it starts.
-const NO_KEYS: [&str; 1] = ["WINGBEAT_SITL"];
+const NO_KEYS: [&str; 2] = ["WINGBEAT_SITL", "WINGBEAT_SITL_4"];
 
 /// The flags of every program that reads the daemon's configuration.
 #[derive(Clone, Debug, clap::Args)]

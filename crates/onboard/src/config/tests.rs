@@ -316,9 +316,11 @@ fn the_environment_overrides_the_file() {
 }
 
 #[test]
-fn the_bench_s_own_variable_is_no_key() {
-    let settings = with_environment(LEAST, &[("WINGBEAT_SITL", "/opt/arducopter")]).unwrap();
-    assert_eq!(settings, from_file(LEAST).unwrap());
+fn the_bench_s_own_variables_are_no_keys() {
+    for name in ["WINGBEAT_SITL", "WINGBEAT_SITL_4"] {
+        let settings = with_environment(LEAST, &[(name, "/opt/arducopter")]).unwrap();
+        assert_eq!(settings, from_file(LEAST).unwrap(), "{name}");
+    }
     let error = with_environment(LEAST, &[("WINGBEAT_SITLS", "1")]).unwrap_err().to_string();
     assert!(error.contains("sitls"), "every other one is: {error}");
 }
