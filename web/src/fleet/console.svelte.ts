@@ -140,12 +140,14 @@ export class FleetConsole {
   allPlaces = $state(false);
   /** Draw the places of the formation. */
   formation = $state(true);
-  /** What is planned and not yet sent. */
+  /** Draw the corridors of the routes. */
+  corridors = $state(false);
   /** Fence and rally points: drawn, and held. */
   readonly region = new RegionDraft();
   readonly setupDraft = new FlightDraft();
   /** Whether the flight's set-up is unfolded in the plan's panel. */
   showsSetup = $state(false);
+  /** What is planned and not yet sent. */
   readonly planner = new Planner({ aircraft: () => this.fleet.aircraft, selected: () => this.selected });
   readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
 

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import type { FleetMission, GeoPoint, SwarmPlan } from '../api/model';
+import { corridorFeatures, METRES_PER_PIXEL } from './corridor';
+
+const LATITUDE = 39.48;
+const ACROSS = 111_195 * Math.cos((LATITUDE * Math.PI) / 180);
+const at = (eastM: number, northM: number, altitude_m = 20): GeoPoint => ({ latitude_deg: LATITUDE + northM / 111_195, longitude_deg: -0.34 + eastM / ACROSS, altitude_m });
+const mission = (hash: string, waypoints: GeoPoint[], holders = [hash]): FleetMission => ({ hash, name: hash, waypoints, holders });
+const all = () => true;
+
+/** Legs that are drawn as crossings, by mission. */
+const crossings = (...missions: FleetMission[]) => corridorFeatures(missions, [], all).crossings;
+
+describe('corridors', () => {
+  const east = mission('a', [at(0, 0), at(200, 0), at(400, 0)]);
+
+  it('are 20 m wide on the ground at every zoom', () => {
+    const { collection: { features } } = corridorFeatures([east], [], all);
+    const width = Number(features[0]?.properties?.['width']);
+    expect(width * METRES_PER_PIXEL * Math.cos((LATITUDE * Math.PI) / 180)).toBeCloseTo(20, 6);
+    expect(features).toHaveLength(1);
+  });
+
+  it('are wider by the formation that flies there', () => {
+    const slots = [at(-30, 0), at(0, 0), at(30, 0)].map((place, index) => ({ place, vehicle: index === 1 ? 'a' : `f${index}` }));
+    const plan = { planned: true, slots } as unknown as SwarmPlan;
+    const [swarm, alone] = [corridorFeatures([east], [plan], all), corridorFeatures([mission('b', east.waypoints)], [plan], all)];
+    const width = ({ collection }: typeof swarm) => Number(collection.features[0]?.properties?.['width']);
+    expect(width(swarm) / width(alone)).toBeCloseTo(4, 2);
+  });
+
+  it('mark the legs of two missions that cross, or come within 20 m of each other', () => {
+    expect(crossings(east, mission('b', [at(100, -50), at(100, 50)]))).toBe(2);
+    expect(crossings(east, mission('b', [at(50, 19), at(150, 19)]))).toBe(2);
+    expect(crossings(east, mission('b', [at(200, 15), at(200, 60)])), 'both legs of the first are near').toBe(3);
+    expect(crossings(east, mission('b', [at(50, 21), at(350, 21)]))).toBe(0);
+  });
+
+  it('mark none of one mission, none far above, and none of a mission without legs', () => {
+    expect(crossings(mission('a', [at(0, 0), at(100, 0), at(50, 50), at(50, -50)]))).toBe(0);
+    expect(crossings(east, mission('b', [at(100, -50, 40), at(100, 50, 45)]))).toBe(0);
+    expect(crossings(east, mission('b', [at(100, -50, 39), at(100, 50, 45)])), 'less than 20 m above').toBe(2);
+    expect(crossings(east, mission('b', [at(100, 0)]), mission('c', []))).toBe(0);
+  });
+
+  it('draw those that are chosen, with the crossings of those that are not', () => {
+    const other = mission('b', [at(100, -50), at(100, 50)]);
+    const { collection: { features }, crossings: found } = corridorFeatures([east, other], [], ({ hash }) => hash === 'b');
+    expect(found).toBe(2);
+    expect(features.map(({ properties }) => properties?.['kind'])).toEqual(['corridor', 'crossing']);
+  });
+});
