@@ -7,15 +7,16 @@ const ACROSS = 111_195 * Math.cos((LATITUDE * Math.PI) / 180);
 const at = (eastM: number, northM: number, altitude_m = 20): GeoPoint => ({ latitude_deg: LATITUDE + northM / 111_195, longitude_deg: -0.34 + eastM / ACROSS, altitude_m });
 const mission = (hash: string, waypoints: GeoPoint[], holders = [hash]): FleetMission => ({ hash, name: hash, waypoints, holders });
 const all = () => true;
+const ALONE = new Map<string, string>();
 
 /** Legs that are drawn as crossings, by mission. */
-const crossings = (...missions: FleetMission[]) => corridorFeatures(missions, [], all).crossings;
+const crossings = (...missions: FleetMission[]) => corridorFeatures(missions, [], ALONE, all).crossings;
 
 describe('corridors', () => {
   const east = mission('a', [at(0, 0), at(200, 0), at(400, 0)]);
 
   it('are 20 m wide on the ground at every zoom', () => {
-    const { collection: { features } } = corridorFeatures([east], [], all);
+    const { collection: { features } } = corridorFeatures([east], [], ALONE, all);
     const width = Number(features[0]?.properties?.['width']);
     expect(width * METRES_PER_PIXEL * Math.cos((LATITUDE * Math.PI) / 180)).toBeCloseTo(20, 6);
     expect(features).toHaveLength(1);
@@ -24,9 +25,21 @@ describe('corridors', () => {
   it('are wider by the formation that flies there', () => {
     const slots = [at(-30, 0), at(0, 0), at(30, 0)].map((place, index) => ({ place, vehicle: index === 1 ? 'a' : `f${index}` }));
     const plan = { planned: true, slots } as unknown as SwarmPlan;
-    const [swarm, alone] = [corridorFeatures([east], [plan], all), corridorFeatures([mission('b', east.waypoints)], [plan], all)];
+    const [swarm, alone] = [corridorFeatures([east], [plan], ALONE, all), corridorFeatures([mission('b', east.waypoints)], [plan], ALONE, all)];
     const width = ({ collection }: typeof swarm) => Number(collection.features[0]?.properties?.['width']);
     expect(width(swarm) / width(alone)).toBeCloseTo(4, 2);
+  });
+
+  it('are those of each member once the swarm is set up, and cross none of each other', () => {
+    const slots = [0, 15].map((north, index) => ({ place: at(0, north), vehicle: 'ab'[index] ?? '' }));
+    const plan = { planned: true, slots } as unknown as SwarmPlan;
+    const routes = [east, mission('b', [at(0, 15), at(200, 15)])];
+    const leaders = new Map([['a', 'a'], ['b', 'a'], ['c', 'c']]);
+    const { collection: { features }, crossings: found } = corridorFeatures(routes, [plan], leaders, all);
+    expect(found).toBe(0);
+    expect(features.map(({ properties }) => Number(properties?.['width']) * METRES_PER_PIXEL * Math.cos((LATITUDE * Math.PI) / 180))).toEqual([expect.closeTo(20, 3), expect.closeTo(20, 3)]);
+    // Another swarm's do.
+    expect(corridorFeatures([...routes, mission('c', [at(50, 5), at(50, 90)])], [plan], leaders, all).crossings).toBe(3);
   });
 
   it('mark the legs of two missions that cross, or come within 20 m of each other', () => {
@@ -45,7 +58,7 @@ describe('corridors', () => {
 
   it('draw those that are chosen, with the crossings of those that are not', () => {
     const other = mission('b', [at(100, -50), at(100, 50)]);
-    const { collection: { features }, crossings: found } = corridorFeatures([east, other], [], ({ hash }) => hash === 'b');
+    const { collection: { features }, crossings: found } = corridorFeatures([east, other], [], ALONE, ({ hash }) => hash === 'b');
     expect(found).toBe(2);
     expect(features.map(({ properties }) => properties?.['kind'])).toEqual(['corridor', 'crossing']);
   });

@@ -15,10 +15,14 @@ const METRES_PER_DEGREE = 111_195;
 /** A pixel of MapLibre's zoom 0 on the equator: 512 of them around the earth. */
 export const METRES_PER_PIXEL = 40_075_016.686 / 512;
 
-/** How far the slots of the swarm that flies a mission are from its middle, metres; 0 of one that flies alone. */
-function spreadM({ holders }: FleetMission, plans: readonly SwarmPlan[]): number {
-  const plan = plans.find(({ slots }) => slots.length > 1 && slots.some(({ vehicle }) => holders.includes(vehicle)));
-  if (!plan) return 0;
+/**
+ * How far the slots of the swarm that flies a mission are from its middle, metres; 0 of one that flies alone, and once each member has
+ * a route of its own.
+ */
+function spreadM(mission: FleetMission, missions: readonly FleetMission[], plans: readonly SwarmPlan[]): number {
+  const plan = plans.find(({ slots }) => slots.length > 1 && slots.some(({ vehicle }) => mission.holders.includes(vehicle)));
+  const isOther = (one: FleetMission) => one !== mission && one.waypoints.length > 1 && plan?.slots.some(({ vehicle }) => one.holders.includes(vehicle));
+  if (!plan || missions.some(isOther)) return 0;
   const mean = (part: (place: GeoPoint) => number) => plan.slots.reduce((sum, { place }) => sum + part(place), 0) / plan.slots.length;
   const middle = { latitude_deg: mean((at) => at.latitude_deg), longitude_deg: mean((at) => at.longitude_deg), altitude_m: 0 };
   return Math.max(...plan.slots.map(({ place }) => distanceM(middle, place)));
@@ -26,6 +30,8 @@ function spreadM({ holders }: FleetMission, plans: readonly SwarmPlan[]): number
 
 interface Leg {
   readonly mission: number;
+  /** Of the swarm whose members have it, where there is one. */
+  readonly leader: string | undefined;
   readonly index: number;
   readonly halfM: number;
   /** East and north of the first waypoint of all, metres. */
@@ -40,10 +46,15 @@ export interface Corridors {
   readonly crossings: number;
 }
 
-/** `chosen` tells whether a mission is drawn; crossings are those of all. */
-export function corridorFeatures(missions: readonly FleetMission[], plans: readonly SwarmPlan[], chosen: (mission: FleetMission) => boolean): Corridors {
-  const widths = missions.map((mission) => HALF_WIDTH_M + spreadM(mission, plans));
-  const crossed = crossings(legsOf(missions, widths));
+/**
+ * `chosen` tells whether a mission is drawn; crossings are those of all. `leaders`, by the id of an aircraft of a swarm: the members of
+ * one keep apart by their places, and their routes cross none of each other's.
+ */
+export function corridorFeatures(
+  missions: readonly FleetMission[], plans: readonly SwarmPlan[], leaders: ReadonlyMap<string, string>, chosen: (mission: FleetMission) => boolean,
+): Corridors {
+  const widths = missions.map((mission) => HALF_WIDTH_M + spreadM(mission, missions, plans));
+  const crossed = crossings(legsOf(missions, widths, leaders));
   const features: Feature[] = [];
   for (const [number, mission] of missions.entries()) {
     const [first] = mission.waypoints;
@@ -63,18 +74,19 @@ const at = ({ longitude_deg, latitude_deg }: GeoPoint): [number, number] => [lon
 /** Line widths are pixels: this many at zoom 0, twice as many at each further one. */
 export const pixelsAtZoom0 = (metres: number, latitudeDeg: number): number => metres / (METRES_PER_PIXEL * Math.cos((latitudeDeg * Math.PI) / 180));
 
-function legsOf(missions: readonly FleetMission[], widths: readonly number[]): Leg[] {
+function legsOf(missions: readonly FleetMission[], widths: readonly number[], leaders: ReadonlyMap<string, string>): Leg[] {
   const origin = missions.find(({ waypoints }) => waypoints.length > 0)?.waypoints[0];
   if (!origin) return [];
   const across = METRES_PER_DEGREE * Math.cos((origin.latitude_deg * Math.PI) / 180);
   const local = ({ longitude_deg, latitude_deg }: GeoPoint) =>
     [(longitude_deg - origin.longitude_deg) * across, (latitude_deg - origin.latitude_deg) * METRES_PER_DEGREE] as const;
-  return missions.flatMap(({ waypoints }, mission) =>
-    waypoints.slice(1).map((to, index) => {
+  return missions.flatMap(({ waypoints, holders }, mission) => {
+    const leader = holders.map((id) => leaders.get(id)).find((id) => id !== undefined);
+    return waypoints.slice(1).map((to, index) => {
       const from = waypoints[index] ?? to;
-      return { mission, index, halfM: widths[mission] ?? 0, from: local(from), to: local(to), heights: [from.altitude_m, to.altitude_m] as const };
-    }),
-  );
+      return { mission, leader, index, halfM: widths[mission] ?? 0, from: local(from), to: local(to), heights: [from.altitude_m, to.altitude_m] as const };
+    });
+  });
 }
 
 /** By mission: the legs that come too near to one of another mission. */
@@ -84,7 +96,7 @@ function crossings(legs: readonly Leg[]): Set<number>[] {
   const add = ({ mission, index }: Leg) => (found[mission] ??= new Set()).add(index);
   for (const [number, a] of legs.entries()) {
     for (const b of legs.slice(number + 1)) {
-      if (a.mission === b.mission || !areNear(a, b)) continue;
+      if (a.mission === b.mission || (a.leader !== undefined && a.leader === b.leader) || !areNear(a, b)) continue;
       add(a);
       add(b);
     }

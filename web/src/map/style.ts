@@ -87,12 +87,17 @@ export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): S
       {
         id: 'corridors', type: 'line', source: 'corridor', filter: kind('corridor'),
         layout: { 'line-join': 'round', 'line-cap': 'round' },
-        paint: { 'line-color': tokens.mission, 'line-width': widthOnGround, 'line-opacity': 0.16 },
+        paint: { 'line-color': tokens.mission, 'line-width': widthOnGround, 'line-opacity': 0.1 },
+      },
+      {
+        id: 'corridor-edges', type: 'line', source: 'corridor', filter: kind('corridor'),
+        layout: { 'line-join': 'round' },
+        paint: { 'line-color': tokens.mission, 'line-width': 1, 'line-gap-width': widthOnGround, 'line-opacity': 0.7 },
       },
       {
         id: 'crossings', type: 'line', source: 'corridor', filter: kind('crossing'),
         layout: { 'line-join': 'round', 'line-cap': 'round' },
-        paint: { 'line-color': tokens.warn, 'line-width': widthOnGround, 'line-opacity': 0.25 },
+        paint: { 'line-color': tokens.warn, 'line-width': widthOnGround, 'line-opacity': 0.2 },
       },
       {
         id: 'homes', type: 'symbol', source: 'site', filter: ['==', ['get', 'kind'], 'home'],
