@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FleetMission, GeoPoint, SwarmPlan } from '../api/model';
-import { corridorFeatures, METRES_PER_PIXEL } from './corridor';
+import { corridorsOf } from './corridor';
+import { pixels } from './corridor-canvas';
 
 const LATITUDE = 39.48;
 const ACROSS = 111_195 * Math.cos((LATITUDE * Math.PI) / 180);
@@ -10,24 +11,24 @@ const all = () => true;
 const ALONE = new Map<string, string>();
 
 /** Legs that are drawn as crossings, by mission. */
-const crossings = (...missions: FleetMission[]) => corridorFeatures(missions, [], ALONE, all).crossings;
+const crossings = (...missions: FleetMission[]) => corridorsOf(missions, [], ALONE, all).crossings;
 
 describe('corridors', () => {
   const east = mission('a', [at(0, 0), at(200, 0), at(400, 0)]);
 
-  it('are 20 m wide on the ground at every zoom', () => {
-    const { collection: { features } } = corridorFeatures([east], [], ALONE, all);
-    const width = Number(features[0]?.properties?.['width']);
-    expect(width * METRES_PER_PIXEL * Math.cos((LATITUDE * Math.PI) / 180)).toBeCloseTo(20, 6);
-    expect(features).toHaveLength(1);
+  it('are 20 m wide, twice as many pixels at each closer zoom', () => {
+    const { strips } = corridorsOf([east], [], ALONE, all);
+    expect(strips).toEqual([{ places: east.waypoints, widthM: 20 }]);
+    // At zoom 17 a pixel is 0.597 m on the equator.
+    expect(pixels(20, 0, 17)).toBeCloseTo(33.5, 1);
+    expect(pixels(20, 60, 18)).toBeCloseTo(4 * pixels(20, 0, 17), 6);
   });
 
   it('are wider by the formation that flies there', () => {
     const slots = [at(-30, 0), at(0, 0), at(30, 0)].map((place, index) => ({ place, vehicle: index === 1 ? 'a' : `f${index}` }));
     const plan = { planned: true, slots } as unknown as SwarmPlan;
-    const [swarm, alone] = [corridorFeatures([east], [plan], ALONE, all), corridorFeatures([mission('b', east.waypoints)], [plan], ALONE, all)];
-    const width = ({ collection }: typeof swarm) => Number(collection.features[0]?.properties?.['width']);
-    expect(width(swarm) / width(alone)).toBeCloseTo(4, 2);
+    expect(corridorsOf([east], [plan], ALONE, all).strips[0]?.widthM).toBeCloseTo(80, 3);
+    expect(corridorsOf([mission('b', east.waypoints)], [plan], ALONE, all).strips[0]?.widthM).toBe(20);
   });
 
   it('are those of each member once the swarm is set up, and cross none of each other', () => {
@@ -35,11 +36,10 @@ describe('corridors', () => {
     const plan = { planned: true, slots } as unknown as SwarmPlan;
     const routes = [east, mission('b', [at(0, 15), at(200, 15)])];
     const leaders = new Map([['a', 'a'], ['b', 'a'], ['c', 'c']]);
-    const { collection: { features }, crossings: found } = corridorFeatures(routes, [plan], leaders, all);
-    expect(found).toBe(0);
-    expect(features.map(({ properties }) => Number(properties?.['width']) * METRES_PER_PIXEL * Math.cos((LATITUDE * Math.PI) / 180))).toEqual([expect.closeTo(20, 3), expect.closeTo(20, 3)]);
+    const { strips, crossings: found } = corridorsOf(routes, [plan], leaders, all);
+    expect([found, strips.map(({ widthM }) => widthM)]).toEqual([0, [20, 20]]);
     // Another swarm's do.
-    expect(corridorFeatures([...routes, mission('c', [at(50, 5), at(50, 90)])], [plan], leaders, all).crossings).toBe(3);
+    expect(corridorsOf([...routes, mission('c', [at(50, 5), at(50, 90)])], [plan], leaders, all).crossings).toBe(3);
   });
 
   it('mark the legs of two missions that cross, or come within 20 m of each other', () => {
@@ -58,8 +58,7 @@ describe('corridors', () => {
 
   it('draw those that are chosen, with the crossings of those that are not', () => {
     const other = mission('b', [at(100, -50), at(100, 50)]);
-    const { collection: { features }, crossings: found } = corridorFeatures([east, other], [], ALONE, ({ hash }) => hash === 'b');
-    expect(found).toBe(2);
-    expect(features.map(({ properties }) => properties?.['kind'])).toEqual(['corridor', 'crossing']);
+    const { strips, crossed, crossings: found } = corridorsOf([east, other], [], ALONE, ({ hash }) => hash === 'b');
+    expect([found, strips.length, crossed]).toEqual([2, 1, [{ places: other.waypoints, widthM: 20 }]]);
   });
 });

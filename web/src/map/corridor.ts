@@ -2,18 +2,14 @@
  * Corridors: the strips along routes in which their aircraft are. Where the corridors of two missions overlap, their aircraft may come
  * nearer to each other than MBCAP's distance of a risk.
  */
-import type { Feature, FeatureCollection } from 'geojson';
 import type { FleetMission, GeoPoint, SwarmPlan } from '../api/model';
 import { distanceM, RISK_DISTANCE_M } from '../fleet/avoidance';
-import { collection, feature } from './features';
 
 /** To both sides of a route: two corridors that touch are a risk's distance apart. */
 const HALF_WIDTH_M = RISK_DISTANCE_M / 2;
 /** Legs that are compared with each other: more take longer than a redraw may. */
 const LEGS_MAX = 3_000;
 const METRES_PER_DEGREE = 111_195;
-/** A pixel of MapLibre's zoom 0 on the equator: 512 of them around the earth. */
-export const METRES_PER_PIXEL = 40_075_016.686 / 512;
 
 /**
  * How far the slots of the swarm that flies a mission are from its middle, metres; 0 of one that flies alone, and once each member has
@@ -40,8 +36,16 @@ interface Leg {
   readonly heights: readonly [number, number];
 }
 
+/** A strip of this width over these places. */
+export interface Strip {
+  readonly places: readonly GeoPoint[];
+  readonly widthM: number;
+}
+
 export interface Corridors {
-  readonly collection: FeatureCollection;
+  readonly strips: readonly Strip[];
+  /** Of the legs that another mission's come too near to. */
+  readonly crossed: readonly Strip[];
   /** Legs that have a leg of another mission in their corridor. */
   readonly crossings: number;
 }
@@ -50,29 +54,21 @@ export interface Corridors {
  * `chosen` tells whether a mission is drawn; crossings are those of all. `leaders`, by the id of an aircraft of a swarm: the members of
  * one keep apart by their places, and their routes cross none of each other's.
  */
-export function corridorFeatures(
+export function corridorsOf(
   missions: readonly FleetMission[], plans: readonly SwarmPlan[], leaders: ReadonlyMap<string, string>, chosen: (mission: FleetMission) => boolean,
 ): Corridors {
   const widths = missions.map((mission) => HALF_WIDTH_M + spreadM(mission, missions, plans));
-  const crossed = crossings(legsOf(missions, widths, leaders));
-  const features: Feature[] = [];
+  const found = crossings(legsOf(missions, widths, leaders));
+  const [strips, crossed]: [Strip[], Strip[]] = [[], []];
   for (const [number, mission] of missions.entries()) {
-    const [first] = mission.waypoints;
-    if (!first || mission.waypoints.length < 2 || !chosen(mission)) continue;
-    const coordinates = mission.waypoints.map(at);
-    const width = pixelsAtZoom0(2 * (widths[number] ?? 0), first.latitude_deg);
-    features.push(feature({ type: 'LineString', coordinates }, { kind: 'corridor', width }));
-    for (const index of crossed[number] ?? []) {
-      features.push(feature({ type: 'LineString', coordinates: coordinates.slice(index, index + 2) }, { kind: 'crossing', width }));
-    }
+    const { waypoints } = mission;
+    if (waypoints.length < 2 || !chosen(mission)) continue;
+    const widthM = 2 * (widths[number] ?? 0);
+    strips.push({ places: waypoints, widthM });
+    for (const index of found[number] ?? []) crossed.push({ places: waypoints.slice(index, index + 2), widthM });
   }
-  return { collection: collection(features), crossings: crossed.reduce((sum, legs) => sum + legs.size, 0) };
+  return { strips, crossed, crossings: found.reduce((sum, legs) => sum + legs.size, 0) };
 }
-
-const at = ({ longitude_deg, latitude_deg }: GeoPoint): [number, number] => [longitude_deg, latitude_deg];
-
-/** Line widths are pixels: this many at zoom 0, twice as many at each further one. */
-export const pixelsAtZoom0 = (metres: number, latitudeDeg: number): number => metres / (METRES_PER_PIXEL * Math.cos((latitudeDeg * Math.PI) / 180));
 
 function legsOf(missions: readonly FleetMission[], widths: readonly number[], leaders: ReadonlyMap<string, string>): Leg[] {
   const origin = missions.find(({ waypoints }) => waypoints.length > 0)?.waypoints[0];

@@ -43,12 +43,11 @@ export function readTokens(element: HTMLElement): MapTokens {
   return tokens;
 }
 
-export const SOURCES = ['site', 'corridor', 'mission', 'formation', 'tracks', 'avoidance', 'plan', 'region'] as const;
+export const SOURCES = ['site', 'mission', 'formation', 'tracks', 'avoidance', 'plan', 'region'] as const;
 
 export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): StyleSpecification {
   // Deep enough that positions keep their centimetres at the closest zoom.
-  // A corridor is 680 pixels wide at the closest zoom: half of that lies beyond a tile's edge.
-  const empty = (): SourceSpecification => ({ type: 'geojson', data: { type: 'FeatureCollection', features: [] }, maxzoom: 22, buffer: 512 });
+  const empty = (): SourceSpecification => ({ type: 'geojson', data: { type: 'FeatureCollection', features: [] }, maxzoom: 22 });
   const [first = tokens.text, ...others] = tokens.aircraft;
   const colour = [
     'match', ['get', 'colour'], ...others.flatMap((value, index) => [index + 1, value]), first,
@@ -60,8 +59,6 @@ export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): S
   const isPoint: ExpressionSpecification = ['==', ['geometry-type'], 'Point'];
   const isLine: ExpressionSpecification = ['!=', ['geometry-type'], 'Point'];
   const kind = (...kinds: string[]): ExpressionSpecification => ['in', ['get', 'kind'], ['literal', kinds]];
-  /** A width in metres: the feature has it in pixels at zoom 0. */
-  const widthOnGround: ExpressionSpecification = ['interpolate', ['exponential', 2], ['zoom'], 0, ['get', 'width'], 24, ['*', ['get', 'width'], 2 ** 24]];
   const always = { 'icon-allow-overlap': true, 'icon-ignore-placement': true } as const;
   return {
     version: 8,
@@ -83,21 +80,6 @@ export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): S
       {
         id: 'region-points', type: 'circle', source: 'region', filter: isPoint,
         paint: { 'circle-radius': 5, 'circle-color': ['match', ['get', 'kind'], 'rally', tokens.mission, tokens.warn], 'circle-stroke-color': tokens.halo, 'circle-stroke-width': 1.5 },
-      },
-      {
-        id: 'corridors', type: 'line', source: 'corridor', filter: kind('corridor'),
-        layout: { 'line-join': 'round', 'line-cap': 'round' },
-        paint: { 'line-color': tokens.mission, 'line-width': widthOnGround, 'line-opacity': 0.1 },
-      },
-      {
-        id: 'corridor-edges', type: 'line', source: 'corridor', filter: kind('corridor'),
-        layout: { 'line-join': 'round' },
-        paint: { 'line-color': tokens.mission, 'line-width': 1, 'line-gap-width': widthOnGround, 'line-opacity': 0.7 },
-      },
-      {
-        id: 'crossings', type: 'line', source: 'corridor', filter: kind('crossing'),
-        layout: { 'line-join': 'round', 'line-cap': 'round' },
-        paint: { 'line-color': tokens.warn, 'line-width': widthOnGround, 'line-opacity': 0.2 },
       },
       {
         id: 'homes', type: 'symbol', source: 'site', filter: ['==', ['get', 'kind'], 'home'],
