@@ -7,6 +7,7 @@ import { Asking } from './asking.svelte';
 const PATH = '/api/v1/fleet/parameters';
 /** Aircraft that are asked at the same time. */
 const AT_ONCE = 8;
+const AGAIN_MS = 3_000;
 
 export class FleetValues extends Asking {
   /** By id: the parameters that its daemon watches; undefined of one that did not answer. */
@@ -15,8 +16,16 @@ export class FleetValues extends Asking {
   /** What became of what was set last, by id. */
   readonly said: ReadonlyMap<string, Outcome> = $derived(new Map(this.#written ? outcomes(this.#written).map((one) => [one.id, one] as const) : []));
 
-  read(ids: readonly string[]): Promise<void> {
-    return this.doing(() => this.#read(ids));
+  /**
+   * Reads them, and again for as long as a daemon has not read its flight controller's. Returns what ends that.
+   */
+  keepReading(ids: readonly string[], isComplete: () => boolean): () => void {
+    const read = () => void this.doing(() => this.#read(ids));
+    read();
+    const again = setInterval(() => {
+      if (!isComplete()) read();
+    }, AGAIN_MS);
+    return () => clearInterval(again);
   }
 
   /** Sets them, and reads what the aircraft report then. */

@@ -79,6 +79,16 @@ describe('whether the fence acts', () => {
   });
 });
 
+it('what a daemon has not read yet is asked for again', { timeout: 20_000 }, async () => {
+  const [first, second, third] = ids as [string, string, string];
+  const held: Record<string, Parameter[]> = { [first]: [], [second]: fence(1, 7), [third]: fence(0, 7) };
+  const { fleet } = service(held);
+  render(FenceEnable, { fleet });
+  await waitFor(() => expect(screen.getAllByTestId('fence-switch')[0]?.textContent).toContain('FENCE_ENABLE: not read yet'));
+  held[first] = fence(1, 7);
+  await waitFor(() => expect(screen.getByTestId('fence-acts').textContent).toBe('The fence acts on 2 of 3 aircraft.'), { timeout: 15_000 });
+});
+
 describe('the speed of a swarm', () => {
   it('is read in cm/s under either name, and written in the unit of the flight controller', () => {
     expect(trackSpeed([parameter('WPNAV_SPEED', 750)])).toEqual({ name: 'WPNAV_SPEED', speedMS: 7.5 });
