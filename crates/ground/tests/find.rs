@@ -73,7 +73,7 @@ async fn aircraft_are_followed_by_their_datagrams_once_and_what_no_aircraft_answ
     let second = Fake::start_at(SocketAddr::from((place(2), api_port)), &id(2)).await;
     let fourth = Fake::start_at(SocketAddr::from((place(4), api_port)), &id(4)).await;
     // The first is listed.
-    let mut handle = ground(&[first.clone()]).await;
+    let mut handle = ground(std::slice::from_ref(&first)).await;
     picture(&handle, "the one that is listed reports", all_up).await;
     assert_eq!(handle.picture().await.expect("it runs").listening, None);
 

@@ -59,7 +59,7 @@ describe('whether the fence acts', () => {
     expect(shown([parameter('FENCE_ENABLE', null, 'this autopilot does not have it')])[1]).toBe('FENCE_ENABLE: this autopilot does not have it');
   });
 
-  it('is shown for each, and set where it is off', async () => {
+  it('is shown for each, and set where it is off', { timeout: 20_000 }, async () => {
     const refused = 'found armed motors, expected an aircraft on the ground';
     const [first, second, third] = ids as [string, string, string];
     const { fleet, sent } = service({ [first]: fence(0, 7), [second]: fence(0, 3), [third]: fence(1, 7) }, { [second]: refused });
@@ -98,7 +98,7 @@ describe('the speed of a swarm', () => {
     expect(trackSpeedWrite('WP_SPD', 7.5)).toEqual({ name: 'WP_SPD', value: 7.5 });
   });
 
-  it('is set on all that tell one, and said where they differ', async () => {
+  it('is set on all that tell one, and said where they differ', { timeout: 20_000 }, async () => {
     const [first, second] = ids as [string, string];
     const { fleet, sent } = service({ [first]: [parameter('WPNAV_SPEED', 500)], [second]: [parameter('WP_SPD', 1000)] });
     render(FlightSpeed, { fleet });
