@@ -11,7 +11,7 @@ const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.
 const UAVS = 3;
 const SCREENS = { laptop: { width: 1440, height: 900 }, tablet: { width: 820, height: 1180 }, phone: { width: 390, height: 844 } };
 const STATES = {
-  start: [], detail: ['aircraft-row'], plan: ['step-plan'], flight: ['step-plan', 'show-flight-setup', 'setup-formation'], check: ['step-check'], links: ['open-links'], alarms: ['alarm-badge'],
+  start: [], detail: ['aircraft-row'], plan: ['step-plan'], flight: ['step-plan', 'show-flight-setup', 'setup-formation'], check: ['step-check'], fence: ['open-fence'], parameters: ['open-parameters'], links: ['open-links'], alarms: ['alarm-badge'],
   settings: ['open-settings'], land: ['land'], more: ['more'],
 };
 

@@ -24,8 +24,8 @@ use wingbeat_api::{
 };
 use wingbeat_bench::serve_serial::{self, Line};
 use wingbeat_geo::{DVec3, Frame, Position};
-use wingbeat_ground::{Ground, Handle};
-use wingbeat_radio::Clock;
+use wingbeat_ground::{Ground, Handle, Listening};
+use wingbeat_radio::{Clock, Destination, UdpBroadcast, UdpConfig};
 use wingbeat_sim::flight_controller::{Config, FlightController};
 use wingbeat_wire::Command as Order;
 
@@ -204,7 +204,8 @@ fn five_daemons_in_namespaces_fly_muscop_and_one_is_killed() {
         daemons.push(daemon(host, folder));
     }
     let runtime = runtime_in(GROUND);
-    let aircraft = (1..=AIRCRAFT).map(|number| format!("10.77.0.{number}:8080")).collect();
+    // The master broadcasts nothing before Setup, and is listed; the others are found by their datagrams.
+    let aircraft = vec!["10.77.0.1:8080".to_owned()];
     let config = wingbeat_ground::Config {
         bind: ([10, 77, 0, GROUND + 1], 8700).into(),
         aircraft,
@@ -216,7 +217,14 @@ fn five_daemons_in_namespaces_fly_muscop_and_one_is_killed() {
         console: None,
         protection: Default::default(),
     };
-    let ground = runtime.block_on(async { runtime.spawn(Ground::start(config)).await.unwrap().unwrap() });
+    let mut ground = runtime.block_on(async { runtime.spawn(Ground::start(config)).await.unwrap().unwrap() });
+    {
+        let _guard = runtime.enter();
+        let radio =
+            UdpConfig { interface: Some("wlan0".into()), port: 14_600, destination: Destination::Interface };
+        let listening = Listening { radio: "wlan0:14600".into(), api_port: 8080 };
+        ground.listen(listening, UdpBroadcast::spawn(radio));
+    }
     let flight = Flight { folders: folders.clone(), since: Instant::now(), runtime, ground };
     bridge.set(ROUGH);
 

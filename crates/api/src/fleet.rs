@@ -25,6 +25,9 @@ pub struct FleetPicture {
     /// Corrections of satellite navigation that this console broadcasts; absent where it has no base station.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrections: Option<BaseStation>,
+    /// The radio by whose datagrams aircraft are found; absent where the service does not listen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listening: Option<RadioListening>,
     /// Every aircraft, by id. On the event stream without the parameters of the flight controllers, which are at
     /// [`FLEET_AIRCRAFT`](crate::paths::FLEET_AIRCRAFT).
     pub aircraft: Vec<FleetAircraft>,
@@ -52,6 +55,9 @@ pub struct FleetUpdate {
     /// The base station, once a second; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrections: Option<BaseStation>,
+    /// The radio by whose datagrams aircraft are found, once a second; absent where the service does not listen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listening: Option<RadioListening>,
     /// What the operator can do now; absent where it is as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<Actions>,
@@ -74,6 +80,36 @@ pub struct BaseStation {
     pub frames: u64,
     /// Frames that were not broadcast, and bytes of no frame (`garbage_bytes`), by reason.
     pub refused: Vec<Refusal>,
+}
+
+/// The radio by whose datagrams the ground service finds aircraft.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RadioListening {
+    /// Interface and port, for example `wlan0:14600`.
+    pub radio: String,
+    /// Why nothing is received, as text; absent while the radio is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Datagrams that were received, those that were refused by their senders' signatures included. Those of other fleets are in
+    /// `refused` alone.
+    pub datagrams: u64,
+    /// Aircraft of which a datagram was received in the last 10 s.
+    pub received: u32,
+    /// Those of them that are not followed, because they do not answer where their datagrams come from; at most 16.
+    pub unanswered: Vec<UnansweredSender>,
+    /// Datagrams that were refused, by reason.
+    pub refused: Vec<Refusal>,
+}
+
+/// An aircraft that broadcasts, and that is not followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UnansweredSender {
+    /// Its id, 16 hexadecimal digits.
+    pub id: String,
+    /// The address that its datagrams come from.
+    pub address: String,
+    /// Why it is not followed.
+    pub problem: String,
 }
 
 /// What has changed of an aircraft.

@@ -38,7 +38,8 @@ pub use error::ApiError;
 pub use fleet::{
     Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetCommandNote, FleetCommandReply,
     FleetCommandRequest, FleetCommandResult, FleetLogLine, FleetMission, FleetMissionUpload, FleetPicture,
-    FleetUpdate, MissionFile, MissionFileContent, ReadMission, VehicleOutcome,
+    FleetUpdate, MissionFile, MissionFileContent, RadioListening, ReadMission, UnansweredSender,
+    VehicleOutcome,
 };
 pub use flight_setup::{
     FleetFlightSetupWrite, FleetFlightSetups, FlightProtocol, FlightSetup, FlightSetupChoice, FlightSetupKey,

@@ -54,6 +54,8 @@ pub struct Config {
     pub ground: SocketAddr,
     /// The built page.
     pub web_dir: Option<PathBuf>,
+    /// A map of the ground for the page, as a PMTiles archive.
+    pub tiles: Option<PathBuf>,
     /// Who may use the console.
     pub protection: wingbeat_ground::Protection,
     /// Press *Setup* and *Start* without waiting for an operator.
@@ -79,7 +81,7 @@ pub enum Ended {
 /// # Errors
 /// A port that is taken, a scenario that cannot be flown: one message, and nothing flies.
 pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended> {
-    let Config { scenario, seed, speed, ground, web_dir, protection, auto, headless } = config;
+    let Config { scenario, seed, speed, ground, web_dir, tiles, protection, auto, headless } = config;
     scenario.check()?;
     scenario.check_real_time()?;
     let clock = Clock::start(speed)?;
@@ -89,7 +91,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         bind: ground,
         aircraft: fleet.addresses(),
         web_dir,
-        tiles: None,
+        tiles,
         parameters: None,
         records: None,
         hosts: Default::default(),

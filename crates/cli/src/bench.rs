@@ -264,6 +264,9 @@ pub(crate) struct FleetArguments {
     /// The built page: `web/dist` after `npm run build` in `web/`. Without it the console is its API alone.
     #[arg(long, value_name = "DIR")]
     web: Option<PathBuf>,
+    /// A map of the ground for the page, as for `wingbeat ground`
+    #[arg(long, value_name = "FILE", requires = "web", value_parser = crate::ground::map)]
+    tiles: Option<PathBuf>,
     /// Press Setup and Start without waiting for an operator.
     #[arg(long)]
     auto: bool,
@@ -581,6 +584,7 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
         speed: arguments.speed,
         ground: arguments.ground,
         web_dir: arguments.web.clone(),
+        tiles: arguments.tiles.clone(),
         protection: crate::ground::of_users(arguments.users.as_deref()),
         auto: arguments.auto || arguments.headless,
         headless: arguments.headless,

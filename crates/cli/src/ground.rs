@@ -10,7 +10,9 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use wingbeat_api::UserRole;
 use wingbeat_ground::certificate::{PAGE_CERTIFICATE, PAGE_KEY};
-use wingbeat_ground::{Bundles, Config, ConsoleConfig, Ground, Hosts, PageCertificate, Protection, users};
+use wingbeat_ground::{
+    Bundles, Config, ConsoleConfig, Ground, Hosts, Listening, PageCertificate, Protection, tiles, users,
+};
 use wingbeat_link::Endpoint;
 use wingbeat_radio::{Clock, UdpBroadcast, UdpConfig};
 use wingbeat_wire::Role;
@@ -22,11 +24,19 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     /// Addresses of the aircraft's APIs, HOST:PORT.
-    #[arg(required_unless_present_any = ["find", "records"])]
+    #[arg(required_unless_present_any = ["find", "listen_radio", "records"])]
     aircraft: Vec<String>,
     /// Find aircraft by multicast DNS (_wingbeat._tcp) too. One that is announced is asked who it is, and with --keys it has to prove that.
     #[arg(long)]
     find: bool,
+    /// Find aircraft by the datagrams that they broadcast too: network interface, broadcast address and UDP port of their `[radio]`, as
+    /// for --radio. The sender is asked who it is at the address of its datagram; with --keys its datagram and its answer have to prove
+    /// that. Nothing is sent there.
+    #[arg(long, value_name = "IF/ADDRESS:PORT", value_parser = radio)]
+    listen_radio: Option<UdpConfig>,
+    /// The port of the aircraft's APIs (http.bind), at which those are asked that --listen-radio receives.
+    #[arg(long, value_name = "PORT", default_value_t = 8080, requires = "listen_radio", value_parser = clap::value_parser!(u16).range(1..))]
+    api_port: u16,
     /// Where the console is served.
     #[arg(long, default_value = "127.0.0.1:8700")]
     bind: SocketAddr,
@@ -72,7 +82,7 @@ pub(crate) struct Arguments {
     web: Option<PathBuf>,
     /// A map of the ground for the page, as a PMTiles archive of pictures or of vectors in the Protomaps schema. Without it the
     /// page draws a graticule.
-    #[arg(long, value_name = "FILE", requires = "web", value_parser = tiles)]
+    #[arg(long, value_name = "FILE", requires = "web", value_parser = map)]
     tiles: Option<PathBuf>,
     /// The folder into which bundles of the fleet's logs are collected, DIR/EXPERIMENT/UTC; without it that of --records, or
     /// wingbeat/bundles among the user's data (XDG_DATA_HOME).
@@ -224,16 +234,10 @@ fn password(name: &str) -> Result<String> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// A PMTiles archive of version 3 begins with its name and version.
-fn tiles(text: &str) -> Result<PathBuf, String> {
-    let mut start = [0; 8];
-    let read =
-        std::fs::File::open(text).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut start));
-    match read {
-        Ok(()) if start == *b"PMTiles\x03" => Ok(PathBuf::from(text)),
-        Ok(()) => Err("found a file of another kind, expected a PMTiles archive of version 3".to_owned()),
-        Err(error) => Err(format!("found {error}, expected a PMTiles archive of version 3")),
-    }
+/// A map of the ground that the page can open.
+pub(crate) fn map(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    tiles::check(&path).map(|()| path)
 }
 
 /// The console's keys. Its counters are kept beside them.
@@ -313,6 +317,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             ground
                 .find()
                 .map_err(|why| anyhow!("--find: found {why}, expected a socket for multicast DNS"))?;
+        }
+        if let Some(radio) = &arguments.listen_radio {
+            let name = format!("{}:{}", radio.interface.as_deref().unwrap_or("any interface"), radio.port);
+            let listening = Listening { radio: name, api_port: arguments.api_port };
+            ground.listen(listening, UdpBroadcast::spawn(radio.clone()));
         }
         println!("PC Companion: {scheme}://{}", ground.address());
         if let Some(without) = without {

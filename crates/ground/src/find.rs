@@ -98,7 +98,7 @@ async fn ask(
 }
 
 /// A link-local address of IPv6 has no meaning without its interface, which an address of HTTP cannot name.
-fn base(scheme: &str, address: IpAddr, port: u16) -> Option<String> {
+pub(crate) fn base(scheme: &str, address: IpAddr, port: u16) -> Option<String> {
     match address {
         IpAddr::V4(address) => Some(format!("{scheme}://{address}:{port}")),
         IpAddr::V6(address) if address.is_unicast_link_local() => None,

@@ -31,6 +31,7 @@ mod http;
 mod lease;
 mod ledger;
 mod links;
+mod listen;
 mod metrics;
 pub mod mission_file;
 mod owner;
@@ -46,11 +47,12 @@ mod region_file;
 mod regions;
 pub mod remote;
 mod service;
+pub mod tiles;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::Url;
@@ -61,7 +63,7 @@ use tokio::time::{Instant, timeout};
 use wingbeat_api::{FleetCommandReply, FleetCommandRequest, FleetMissionUpload, FleetPicture, paths};
 use wingbeat_radio::{Radio, UdpBroadcast};
 use wingbeat_server::Large;
-use wingbeat_wire::Role;
+use wingbeat_wire::{Role, Roster};
 
 pub use access::users;
 pub use access::{NoAccess, PageCertificate, Protection, SESSION};
@@ -70,6 +72,7 @@ pub use client::NoClient;
 pub use desk::ConsoleConfig;
 pub use http::openapi;
 pub use links::{Reach, run_link_test};
+pub use listen::Listening;
 pub use push::{Receipt, push_keys};
 pub use refused::Refused;
 pub use wingbeat_server::{Hosts, NameError, machine_names};
@@ -213,6 +216,7 @@ impl Ground {
         if radio.is_none() && config.console.as_ref().is_some_and(|console| console.rtcm.is_some()) {
             return Err(StartError::NoRadio);
         }
+        let roster = config.console.as_ref().map(|console| console.keys.keys.roster.clone());
         let is_operator = config.console.as_ref().is_none_or(|console| console.keys.role == Role::Operator);
         let bind = config.bind;
         let listener =
@@ -257,7 +261,8 @@ impl Ground {
             let messages = messages.clone();
             tasks.spawn(async move { desk.broadcast(radio, messages).await });
         }
-        let about = owner::About { console: lease::console(port), has_map };
+        let by_radio = Arc::new(OnceLock::new());
+        let about = owner::About { console: lease::console(port), has_map, listener: by_radio.clone() };
         let owner = owner::Owner::new(about, fleet, clients, following.clone(), messages, now);
         let mut ending = stopped.clone();
         tasks.spawn(async move {
@@ -292,7 +297,7 @@ impl Ground {
         };
         let server = tokio::spawn(wingbeat_server::serve(listener, router, limits, stopped, || {}));
         tracing::info!(%address, "ground service");
-        Ok(Handle { address, service, stop, server, following, tasks })
+        Ok(Handle { address, service, stop, server, following, tasks, roster, listener: by_radio })
     }
 }
 
@@ -305,6 +310,9 @@ pub struct Handle {
     server: tokio::task::JoinHandle<()>,
     following: owner::Following,
     tasks: JoinSet<()>,
+    /// What opens the fleet's datagrams; none without keys.
+    roster: Option<Box<Roster>>,
+    listener: Arc<OnceLock<listen::Listener>>,
 }
 
 impl Handle {
@@ -328,6 +336,16 @@ impl Handle {
         let owner::Following { client, keys, .. } = self.following.clone();
         self.tasks.spawn(find::find(daemon, client, keys, self.service.clone()));
         Ok(())
+    }
+
+    /// From now on aircraft are found by the datagrams that this radio receives too; nothing is sent by it. Once for a service.
+    pub fn listen<R: Radio>(&mut self, listening: Listening, radio: R) {
+        let owner::Following { client, keys, .. } = self.following.clone();
+        let roster = self.roster.take().unwrap_or_else(|| Box::new(Roster::insecure()));
+        let listener = listen::Listener::new(listening, roster);
+        if self.listener.set(listener.clone()).is_ok() {
+            self.tasks.spawn(listener.run(radio, client, keys, self.service.clone()));
+        }
     }
 
     /// The fleet as it is now; what GET `/api/v1/fleet` answers.

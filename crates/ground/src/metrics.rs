@@ -28,6 +28,17 @@ pub(crate) fn text(picture: &FleetPicture, audit: &AuditLog) -> String {
             metrics.gauge("wingbeat_corrections_age_seconds", help, &[], age as f64 / 1e3);
         }
     }
+    if let Some(listening) = &picture.listening {
+        let help = "Whether the radio by which aircraft are found receives (1).";
+        metrics.gauge("wingbeat_listening_up", help, &[], f64::from(u8::from(listening.problem.is_none())));
+        let help = "Aircraft of which that radio received a datagram in the last 10 s.";
+        metrics.gauge("wingbeat_listening_aircraft", help, &[], f64::from(listening.received));
+        for refusal in &listening.refused {
+            let help = "Datagrams by which no aircraft was found, by why they were refused.";
+            let of = [("reason", refusal.reason.as_str())];
+            metrics.counter("wingbeat_listening_refused_total", help, &of, refusal.count);
+        }
+    }
     for aircraft in &picture.aircraft {
         let id = aircraft.status.as_ref().map_or("", |status| &status.id);
         let of = [("aircraft", id), ("address", aircraft.address.as_str())];

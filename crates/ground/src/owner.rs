@@ -3,7 +3,7 @@
 //! behind is given a fresh picture.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -24,6 +24,7 @@ use crate::delta;
 use crate::desk::Desk;
 use crate::fleet::Fleet;
 use crate::ledger::{self, Known, Lane, Ledger, Order};
+use crate::listen::Listener;
 use crate::refused::Refused;
 
 /// How often links are aged.
@@ -132,6 +133,8 @@ pub(crate) struct About {
     pub(crate) console: String,
     /// Whether it serves a map of the ground.
     pub(crate) has_map: bool,
+    /// What finds aircraft by their datagrams, once it does.
+    pub(crate) listener: Arc<OnceLock<Listener>>,
 }
 
 /// How an aircraft is followed.
@@ -409,11 +412,13 @@ impl Owner {
         let now_possible = self.fleet.actions(&self.ledger);
         let actions = (now_possible != self.sent.actions).then(|| now_possible.clone());
         self.sent.actions = now_possible;
+        let listening = self.about.listener.get().filter(|_| pulse).map(Listener::shown);
         let corrections = self.desk.as_ref().filter(|_| pulse).and_then(|desk| desk.base_station());
         if pulse || !aircraft.is_empty() || !commands.is_empty() || actions.is_some() {
+            let time_ms = self.fleet.time_ms(now);
             self.push(
                 "update",
-                &FleetUpdate { time_ms: self.fleet.time_ms(now), aircraft, commands, corrections, actions },
+                &FleetUpdate { time_ms, aircraft, commands, corrections, listening, actions },
             );
         }
     }
@@ -452,6 +457,7 @@ impl Owner {
             started_unix_ms: self.started_unix_ms,
             has_map: self.about.has_map,
             corrections: self.desk.as_ref().and_then(|desk| desk.base_station()),
+            listening: self.about.listener.get().map(Listener::shown),
             aircraft: self.fleet.all(now),
             missions: self.fleet.missions(),
             commands: self.ledger.shown(),

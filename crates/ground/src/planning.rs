@@ -488,8 +488,8 @@ fn speed_m_s(status: &AircraftStatus) -> f64 {
             status.flight_controller.parameters.iter().find(|parameter| parameter.name == name)?;
         parameter.value.filter(|value| *value > 0.0)
     };
-    // Centimetres per second, and from ArduCopter 4.7 on metres per second.
-    value("WPNAV_SPEED").map(|cm_s| cm_s / 100.0).or_else(|| value("WP_SPD")).unwrap_or(SPEED_M_S)
+    // An aircraft reports both in cm/s, whatever the unit that its flight controller has.
+    value("WPNAV_SPEED").or_else(|| value("WP_SPD")).map_or(SPEED_M_S, |cm_s| cm_s / 100.0)
 }
 
 /// A distance for the operator.

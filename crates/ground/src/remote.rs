@@ -356,7 +356,7 @@ impl Events {
                 None => commands.push(command),
             }
         }
-        for name in ["time_ms", "actions", "corrections"] {
+        for name in ["time_ms", "actions", "corrections", "listening"] {
             if !update[name].is_null() {
                 self.picture[name] = update[name].clone();
             }

@@ -1333,9 +1333,9 @@ impl<R: Radio> Driver<R> {
         });
         self.daemon.http_refused = self.publisher.refusals.counts().collect();
         let now = self.agent.status(self.clock.now());
-        if let Some(verdict) =
-            self.regions.verdict(self.agent.stands_at(), self.agent.route(), now.route_hash)
-        {
+        // A follower has no route before the plan comes: then it is where it stands that is judged.
+        let route_hash = now.route_hash.unwrap_or_else(|| wingbeat_agent::route_hash([].into_iter()));
+        if let Some(verdict) = self.regions.verdict(self.agent.stands_at(), self.agent.route(), route_hash) {
             self.verdict = Some(verdict);
         }
         let name = self.mission_name(&now);

@@ -319,19 +319,18 @@ impl Regions {
         &mut self,
         home: Option<Position>,
         route: &[Point],
-        route_hash: Option<u64>,
+        route_hash: u64,
     ) -> Option<Option<Verdict>> {
         let is_writing = self.queue.front().is_some_and(|task| task.kind == RegionKind::Fence);
         let points = self.fence.as_ref().filter(|points| !points.is_empty() && !is_writing);
-        let asked = points.zip(route_hash);
-        if let (Some((_, hash)), Some((judged_hash, judged_home))) = (asked, self.judged)
-            && hash == judged_hash
+        if let (Some(_), Some((judged_hash, judged_home))) = (points, self.judged)
+            && route_hash == judged_hash
             && is_near(home, judged_home)
         {
             return None;
         }
-        self.judged = asked.map(|(_, hash)| (hash, home));
-        let verdict = asked.and_then(|(points, route_hash)| {
+        self.judged = points.map(|_| (route_hash, home));
+        let verdict = points.and_then(|points| {
             let areas = check_fence(&areas_of(points)).ok()?;
             let finding = judge(&areas, home, route);
             Some(Verdict { route_hash, points: points.len() as u16, finding })
@@ -463,9 +462,12 @@ mod tests {
         assert_eq!(state.problems, [problem]);
 
         // The route is judged by what was read back, once for each change.
-        let verdict = regions.verdict(None, &[waypoint(40.0)], Some(7)).unwrap().unwrap();
+        let verdict = regions.verdict(None, &[waypoint(40.0)], 7).unwrap().unwrap();
         assert_eq!((verdict.points, verdict.finding), (8, RegionFinding::Waypoint(1)));
-        assert_eq!(regions.verdict(None, &[waypoint(40.0)], Some(7)), None);
+        assert_eq!(regions.verdict(None, &[waypoint(40.0)], 7), None);
+        // One that waits for its leader's plan has no route, and is judged by where it stands.
+        let verdict = regions.verdict(None, &[], 0).unwrap().unwrap();
+        assert_eq!((verdict.route_hash, verdict.points, verdict.finding), (0, 8, RegionFinding::Inside));
     }
 
     #[test]

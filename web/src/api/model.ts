@@ -73,6 +73,7 @@ export type PlanDraft = Schemas['PlanDraft'];
 export type PlanFile = Schemas['PlanFile'];
 export type PlanProtocol = Schemas['PlanProtocol'];
 export type PlanPreview = Schemas['PlanPreview'];
+export type RadioListening = Schemas['RadioListening'];
 export type RecordedEvent = Schemas['RecordedEvent'];
 export type RecordedLog = Schemas['RecordedLog'];
 export type RecordedResults = Schemas['RecordedResults'];

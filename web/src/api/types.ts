@@ -1236,6 +1236,7 @@ export interface components {
             corrections?: components["schemas"]["BaseStation"] | null;
             /** @description Whether there is a map of the ground, at [`MAP`](crate::paths::MAP). */
             has_map: boolean;
+            listening?: components["schemas"]["RadioListening"] | null;
             /** @description The last lines of the aircraft's logs, oldest first, at most 256. */
             log: components["schemas"]["FleetLogLine"][];
             /** @description The missions that aircraft hold, each once. */
@@ -1278,6 +1279,7 @@ export interface components {
             /** @description Commands that are new, or of which something has changed. */
             commands?: components["schemas"]["FleetCommand"][];
             corrections?: components["schemas"]["BaseStation"] | null;
+            listening?: components["schemas"]["RadioListening"] | null;
             /**
              * Format: int64
              * @description Milliseconds since the ground service started.
@@ -2163,6 +2165,28 @@ export interface components {
              */
             sent: number;
         };
+        /** @description The radio by whose datagrams the ground service finds aircraft. */
+        RadioListening: {
+            /**
+             * Format: int64
+             * @description Datagrams that were received, those that were refused by their senders' signatures included. Those of other fleets are in
+             *     `refused` alone.
+             */
+            datagrams: number;
+            /** @description Why nothing is received, as text; absent while the radio is open. */
+            problem?: string | null;
+            /** @description Interface and port, for example `wlan0:14600`. */
+            radio: string;
+            /**
+             * Format: int32
+             * @description Aircraft of which a datagram was received in the last 10 s.
+             */
+            received: number;
+            /** @description Datagrams that were refused, by reason. */
+            refused: components["schemas"]["Refusal"][];
+            /** @description Those of them that are not followed, because they do not answer where their datagrams come from; at most 16. */
+            unanswered: components["schemas"]["UnansweredSender"][];
+        };
         /** @description A rally point: where an aircraft returns to instead of home, if it is nearer. */
         RallyPoint: {
             /**
@@ -2531,6 +2555,15 @@ export interface components {
             place: components["schemas"]["GeoPoint"];
             /** @description Who flies there, 16 hexadecimal digits. */
             vehicle: string;
+        };
+        /** @description An aircraft that broadcasts, and that is not followed. */
+        UnansweredSender: {
+            /** @description The address that its datagrams come from. */
+            address: string;
+            /** @description Its id, 16 hexadecimal digits. */
+            id: string;
+            /** @description Why it is not followed. */
+            problem: string;
         };
         /** @description One user. */
         User: {

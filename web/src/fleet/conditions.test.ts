@@ -36,6 +36,16 @@ describe('what is wrong with an aircraft', () => {
     expect(conditions(lost, aircraft(2, {}, { link: 'lost' }), neverSeen(3))).toEqual([['alarm lost: Lost'], ['caution lost: Lost'], ['notice unseen: Never seen']]);
   });
 
+  it('a battery at a limit of its flight controller is one whatever its charge', () => {
+    const battery = (remaining_percent: number | null) => ({ remaining_percent, voltage_v: 10.1 });
+    const fleet = stateOf([up(1, { battery: battery(null) }), up(2, { battery: battery(60) }), up(3, { battery: battery(10) }), aircraft(4, { battery: battery(null) })]).aircraft;
+    const voltages = new Map(fleet.map(({ fleet: { status } }, index) => [status?.id ?? '', index === 0 || index === 3 ? 'critical' as const : 'low' as const]));
+    const around = { known: byId(fleet), absences: absences(fleet), held: holdings(fleet), nowMs: 0, groundLive: true, voltages };
+    expect(fleet.flatMap((one) => conditionsOf(one, around)).map(({ level, short }) => `${level}: ${short}`)).toEqual([
+      'alarm: Battery 10.1\u202fV', 'caution: Battery 60\u202f% 10.1\u202fV', 'alarm: Battery 10\u202f% 10.1\u202fV', 'caution: Battery 10.1\u202fV',
+    ]);
+  });
+
   it('a low battery grows into an alarm in flight', () => {
     const battery = (remaining_percent: number) => ({ remaining_percent, voltage_v: 10 });
     expect(conditions(up(1, { battery: battery(20) }), up(2, { battery: battery(10) }), aircraft(3, { battery: battery(10) }))).toEqual([

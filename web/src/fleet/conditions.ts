@@ -5,11 +5,12 @@
 import { isRecovery } from '../api/commands';
 import type { AircraftStatus } from '../api/model';
 import { inConflict, nameOf, type ById } from './avoidance';
-import { ABSENT, age, metres, percent, stateWords } from './format';
+import { ABSENT, age, metres, charge as chargeText, percent, stateWords } from './format';
 import { health } from './health';
 import { hasLeft, type Absences } from './members';
 import { missionMatch, type Holdings } from './mission';
 import type { Aircraft } from './state';
+import type { Low } from './voltages';
 
 /** `alarm`: act now. `caution`: act soon. `notice`: know it. */
 export type Level = 'alarm' | 'caution' | 'notice';
@@ -77,6 +78,8 @@ export interface Around {
   readonly held: Holdings;
   readonly nowMs: number;
   readonly groundLive: boolean;
+  /** By id: batteries at or below a limit of their flight controllers. */
+  readonly voltages?: ReadonlyMap<string, Low>;
 }
 
 /** Worst first; empty where all is well. */
@@ -99,7 +102,7 @@ export function conditionsOf(aircraft: Aircraft, around: Around): Condition[] {
 function statusConditions(
   aircraft: Aircraft,
   status: AircraftStatus,
-  { known, absences, held, nowMs, groundLive }: Around,
+  { known, absences, held, nowMs, groundLive, voltages }: Around,
   add: (level: Level, kind: Kind, short: string, text: string) => void,
 ): void {
   const live = aircraft.fleet.link === 'up';
@@ -120,8 +123,12 @@ function statusConditions(
     add('alarm', 'controller', 'No flight controller', `its flight controller sends nothing for ${age(links.flightControllerAgeMs)}`);
   }
   const charge = status.battery?.remaining_percent;
-  if (charge != null && charge <= BATTERY_CAUTION_PERCENT) {
-    const level = charge <= BATTERY_ALARM_PERCENT ? 'alarm' : 'caution';
+  const low = voltages?.get(status.id);
+  const level = low === 'critical' || (charge != null && charge <= BATTERY_ALARM_PERCENT) ? 'alarm' : 'caution';
+  if (low !== undefined) {
+    const text = chargeText(status.battery);
+    add(armed ? level : 'caution', 'battery', `Battery ${text}`, `battery at ${text}, its flight controller's limit of a ${low} battery`);
+  } else if (charge != null && charge <= BATTERY_CAUTION_PERCENT) {
     add(armed ? level : 'caution', 'battery', `Battery ${percent(charge)}`, `battery at ${percent(charge)}`);
   }
   const guard = status.checks.find(({ name, passed }) => name === 'companion loss' && !passed);

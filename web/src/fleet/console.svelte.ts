@@ -22,6 +22,7 @@ import { fleetPhase, type FleetPhase } from './phase';
 import { readPreferences, writePreferences, type Preferences } from './preferences';
 import { armSound, play, REPEAT_MS } from './sound';
 import { timeline, type TimelineEvent } from './timeline';
+import { Voltages, type Low } from './voltages';
 import { absences, type Absences } from './members';
 import { covers, scopeOf, type Scope } from './scope';
 import { displayName, numberOf } from './sort';
@@ -107,9 +108,12 @@ export class FleetConsole {
   readonly summary = $derived(summarize(this.fleet.aircraft));
   readonly held: Holdings = $derived(holdings(this.fleet.aircraft));
   readonly phase: FleetPhase = $derived(fleetPhase(this.fleet.aircraft, this.absences));
+  /** By id: batteries at or below a limit of their flight controllers. */
+  voltages = $state.raw<ReadonlyMap<string, Low>>(new Map());
+  readonly #voltages = new Voltages();
   /** By address: what is wrong with each, worst first. */
   readonly conditions: ReadonlyMap<string, readonly Condition[]> = $derived.by(() => {
-    const around = { known: this.byId, absences: this.absences, held: this.held, nowMs: pageNowMs(), groundLive: this.live ?? false };
+    const around = { known: this.byId, absences: this.absences, held: this.held, nowMs: pageNowMs(), groundLive: this.live ?? false, voltages: this.voltages };
     return new Map(this.fleet.aircraft.map((aircraft) => [aircraft.fleet.address, conditionsOf(aircraft, around)]));
   });
   /** By address: the number in its symbol. */
@@ -140,12 +144,14 @@ export class FleetConsole {
   allPlaces = $state(false);
   /** Draw the places of the formation. */
   formation = $state(true);
-  /** What is planned and not yet sent. */
+  /** Draw the corridors of the routes. */
+  corridors = $state(false);
   /** Fence and rally points: drawn, and held. */
   readonly region = new RegionDraft();
   readonly setupDraft = new FlightDraft();
   /** Whether the flight's set-up is unfolded in the plan's panel. */
   showsSetup = $state(false);
+  /** What is planned and not yet sent. */
   readonly planner = new Planner({ aircraft: () => this.fleet.aircraft, selected: () => this.selected });
   readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
 
@@ -173,7 +179,10 @@ export class FleetConsole {
     this.#stream.start();
     const auditing = setInterval(() => void this.#readAudit(), AUDIT_MS);
     const ticking = setInterval(() => (this.nowMs = pageNowMs()), TICK_MS);
-    const slow = setInterval(() => this.#lookBack(), SLOW_MS);
+    const slow = setInterval(() => {
+      this.#lookBack();
+      this.#weigh();
+    }, SLOW_MS);
     const sounding = setInterval(() => {
       if (this.unheard !== undefined && this.preferences.sound) play(this.unheard);
     }, REPEAT_MS);
@@ -258,6 +267,15 @@ export class FleetConsole {
       audit: this.audit, startedUnixMs: this.fleet.startedUnixMs,
       own: new Set(this.sendings.map(({ id }) => id)),
     });
+  }
+
+  /** Batteries by their voltage. */
+  #weigh(): void {
+    const { aircraft } = this.fleet;
+    if (this.live) void this.#voltages.read(aircraft, pageNowMs());
+    const low = this.#voltages.observe(aircraft, pageNowMs());
+    // The same again would judge the whole fleet anew.
+    if (low.size !== this.voltages.size || [...low].some(([id, one]) => this.voltages.get(id) !== one)) this.voltages = low;
   }
 
   /** Selects this aircraft alone, or none if it was selected alone. */

@@ -55,7 +55,9 @@ describe('an update', () => {
 
   it('keeps the base station of the last update that had one', () => {
     const corrections = { source: 'tcp:10.0.0.2:2101', age_ms: 400, bytes_s: 640, frames: 9, refused: [] };
-    expect(before.corrections).toBeUndefined();
+    const listening = { radio: 'wlan0:14600', datagrams: 7, received: 2, unanswered: [], refused: [] };
+    expect([before.corrections, before.listening]).toEqual([undefined, undefined]);
+    expect(applyUpdate(applyUpdate(before, update([], { listening }), 30), update([]), 31).listening).toEqual(listening);
     const based = applyUpdate(before, update([], { corrections }), 30);
     expect(applyUpdate(based, update([]), 31).corrections).toEqual(corrections);
   });

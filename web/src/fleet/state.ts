@@ -2,7 +2,7 @@
  * The page's copy of the fleet, and how the stream's events change it. Pure: what arrives and the
  * page's clock come in, a new value goes out; what did not change keeps its identity.
  */
-import type { Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetLogLine, FleetMission, FleetPicture, FleetUpdate } from '../api/model';
+import type { Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetLogLine, FleetMission, FleetPicture, FleetUpdate, RadioListening } from '../api/model';
 import { applyChange } from './change';
 
 export const LOG_LINES_MAX = 500;
@@ -41,6 +41,8 @@ export interface FleetState {
   readonly actions: Actions;
   /** The base station of the console, where it has one. */
   readonly corrections: BaseStation | undefined;
+  /** The radio by whose datagrams aircraft are found, where the service listens. */
+  readonly listening: RadioListening | undefined;
   /** Oldest first, at most LOG_LINES_MAX. */
   readonly log: readonly LogEntry[];
 }
@@ -62,6 +64,7 @@ export const EMPTY: FleetState = {
     start_blocked: 'No word from the ground service yet.',
   },
   corrections: undefined,
+  listening: undefined,
   log: [],
 };
 
@@ -79,6 +82,7 @@ export function applyPicture(state: FleetState, picture: FleetPicture, nowMs: nu
     commands: picture.commands,
     actions: picture.actions,
     corrections: picture.corrections ?? undefined,
+    listening: picture.listening ?? undefined,
     // After a restart of the service its clock begins anew, and times of the old log would be of another clock.
     log: picture.log.reduce(appended, picture.started_unix_ms === state.startedUnixMs ? state.log : []),
   };
@@ -94,6 +98,7 @@ export function applyUpdate(state: FleetState, update: FleetUpdate, nowMs: numbe
     commands: update.commands?.length ? newer(state.commands, update.commands) : state.commands,
     actions: update.actions ?? state.actions,
     corrections: update.corrections ?? state.corrections,
+    listening: update.listening ?? state.listening,
   };
 }
 

@@ -35,6 +35,7 @@ export const VIEW_KEYS: readonly Shortcut[] = [
   { keys: 'W', text: 'Follow the selected aircraft' },
   { keys: 'M', text: 'Measure on the map' },
   { keys: 'O', text: 'Show or hide the formation' },
+  { keys: 'C', text: 'Show or hide the corridors of the routes' },
   { keys: 'P', text: 'Predicted positions of all aircraft, or not' },
   { keys: 'A', text: 'Alarms' },
   { keys: 'Delete', text: 'In Plan, on the map: remove the waypoint that was touched last' },

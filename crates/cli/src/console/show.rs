@@ -80,7 +80,7 @@ pub(crate) fn name_of(picture: &FleetPicture, id: &str) -> String {
 pub(crate) fn status(picture: &FleetPicture) -> String {
     let row = |aircraft: &FleetAircraft| {
         let status = aircraft.status.as_ref();
-        let battery = status.and_then(|s| s.measurements.battery.as_ref()?.remaining_percent);
+        let battery = status.and_then(|s| s.measurements.battery.as_ref());
         let does = aircraft.problem.clone().or_else(|| status.map(|status| status.detail.clone()));
         let armed = status.map(|s| if s.flight_controller.armed { "armed" } else { "disarmed" }.to_owned());
         vec![
@@ -90,7 +90,10 @@ pub(crate) fn status(picture: &FleetPicture) -> String {
             or_dash(status.map(|status| word(&status.state))),
             or_dash(status.and_then(|status| status.flight_controller.mode.clone()).map(|mode| plain(&mode))),
             or_dash(armed),
-            or_dash(battery.map(|percent| format!("{percent} %"))),
+            or_dash(battery.map(|battery| match battery.remaining_percent {
+                Some(percent) => format!("{percent} % {:.1} V", battery.voltage_v),
+                None => format!("{:.1} V", battery.voltage_v),
+            })),
             or_dash(status.and_then(|s| s.navigation).map(|n| format!("{:.1} m", n.height_m))),
             plain(&does.unwrap_or_default()),
         ]
@@ -105,6 +108,24 @@ pub(crate) fn status(picture: &FleetPicture) -> String {
         let state =
             if possible { "possible".to_owned() } else { format!("not possible: {}", plain(blocked)) };
         let _ = writeln!(text, "{what}: {state}");
+    }
+    text + &listening(picture)
+}
+
+/// What the radio receives by which aircraft are found; empty where the service does not listen.
+fn listening(picture: &FleetPicture) -> String {
+    let Some(listening) = &picture.listening else { return String::new() };
+    let received = match &listening.problem {
+        Some(problem) => plain(problem),
+        None => format!("{} aircraft in the last 10 s", listening.received),
+    };
+    let mut text = format!("radio {}: {received}", plain(&listening.radio));
+    for refusal in &listening.refused {
+        let _ = write!(text, ", {} {}", refusal.count, plain(&refusal.reason));
+    }
+    text.push('\n');
+    for one in &listening.unanswered {
+        let _ = writeln!(text, "  {} at {}: {}", plain(&one.id), plain(&one.address), plain(&one.problem));
     }
     text
 }

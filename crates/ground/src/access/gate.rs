@@ -25,6 +25,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_LINK_TEST
         | paths::FLEET_LINK_TEST_FILE
         | paths::FLEET_PARAMETERS
+        | paths::FLEET_PARAMETERS_FILE
         | paths::FLEET_BUNDLE
         | paths::FLEET_REGION
         | paths::FLEET_PARAMETERS_FILE

@@ -70,7 +70,12 @@ impl Fake {
     }
 
     pub(crate) async fn start_as(id: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), id).await
+    }
+
+    /// At an address of the loopback interface.
+    pub(crate) async fn start_at(address: SocketAddr, id: &str) -> Self {
+        let listener = TcpListener::bind(address).await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let inner = Inner {
             status: status(id),

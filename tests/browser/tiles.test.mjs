@@ -1,0 +1,57 @@
+// Maps of the ground from real PMTiles archives (tiles/make.py), of pictures and of vectors: served by the ground service, drawn under
+// the aircraft. What is drawn is read from a screenshot.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { PHASE_MS, withFleet } from './support.mjs';
+
+const GREEN = [96, 160, 80];
+/** Earth and water of Protomaps' light flavour. */
+const LAND = [226, 223, 218];
+const LAKE = [128, 222, 234];
+/** Of the map, that no panel covers. */
+const CLIP = { x: 420, y: 250, width: 560, height: 380 };
+
+/** The share of the pixels that have this colour, as nearly as a browser draws it. */
+async function shareOf(page, colour) {
+  const png = (await page.screenshot({ clip: CLIP })).toString('base64');
+  return page.evaluate(async ([png, colour]) => {
+    const bytes = Uint8Array.from(atob(png), (one) => one.charCodeAt(0));
+    const picture = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
+    const context = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
+    context.drawImage(picture, 0, 0);
+    const { data } = context.getImageData(0, 0, picture.width, picture.height);
+    let found = 0;
+    for (let at = 0; at < data.length; at += 4) if (colour.every((value, part) => Math.abs(data[at + part] - value) <= 3)) found += 1;
+    return (4 * found) / data.length;
+  }, [png, colour]);
+}
+
+async function withMap(archive, look) {
+  const opened = async ({ page }) => {
+    await page.evaluate(() => localStorage.setItem('wingbeat.preferences', JSON.stringify({ theme: 'light', sound: false })));
+    await page.reload();
+  };
+  await withFleet(`tiles-${archive}`, 2, ['--uavs', '2', '--tiles', `tests/browser/tiles/${archive}.pmtiles`], async (flight) => {
+    await flight.until('the map of the ground is open', async () => (await flight.map.getAttribute('data-ground')) === 'true');
+    await look(flight);
+    assert.equal(await flight.page.getByTestId('ground-problem').count(), 0);
+    await flight.shot(`tiles-${archive}`);
+  }, { opened });
+}
+
+test('pictures of the ground are drawn under the aircraft', { timeout: 3 * PHASE_MS }, () =>
+  withMap('pictures', async ({ page, until }) => {
+    await until('the ground is green', async () => (await shareOf(page, GREEN)) > 0.8);
+    // Away from the place there are no tiles: the graticule is left.
+    for (let step = 0; step < 8; step += 1) await page.getByRole('button', { name: 'Zoom out' }).click();
+    await until('most of the map is not', async () => (await shareOf(page, GREEN)) < 0.3);
+  }));
+
+test('vectors of the ground are drawn in the colours of the page', { timeout: 3 * PHASE_MS }, () =>
+  withMap('vectors', async ({ page, until }) => {
+    await page.getByRole('button', { name: 'Zoom out' }).click();
+    await page.getByRole('button', { name: 'Zoom out' }).click();
+    await until('there are land and water', async () => (await shareOf(page, LAND)) > 0.2 && (await shareOf(page, LAKE)) > 0.05);
+  }));
