@@ -178,7 +178,12 @@ impl Replay<'_> {
                 self.medium.moved(at, &self.places);
             }
             self.medium.advance(at, &mut self.received).map_err(|why| anyhow!("medium: {why}"))?;
+            // It has come to that time, whatever is next in it.
+            let is_there = self.medium.looks_ahead() && self.received.is_empty();
             self.count();
+            if is_there {
+                break;
+            }
         }
         Ok(())
     }
