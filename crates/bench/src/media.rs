@@ -170,15 +170,20 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Lets everything happen until then.
-    fn until(&mut self, until: Instant) -> Result<()> {
-        while self.medium.poll_timeout() <= until {
+    /// Lets everything happen until then; what happens in that instant only where places do not change in it.
+    fn until(&mut self, until: Instant, moves: bool) -> Result<()> {
+        while self.medium.poll_timeout() < until || (!moves && self.medium.poll_timeout() == until) {
             let at = if self.medium.looks_ahead() { until } else { self.medium.poll_timeout() };
             if !self.places.is_empty() {
                 self.medium.moved(at, &self.places);
             }
             self.medium.advance(at, &mut self.received).map_err(|why| anyhow!("medium: {why}"))?;
+            // It has come to that time, whatever is next in it.
+            let is_there = self.medium.looks_ahead() && self.received.is_empty();
             self.count();
+            if is_there {
+                break;
+            }
         }
         Ok(())
     }
@@ -215,7 +220,7 @@ pub(crate) fn put_through(
         trace: flight.trace_hash,
     };
     for (at, told) in &recording.told {
-        replay.until(*at)?;
+        replay.until(*at, matches!(told, Told::Moved(_)))?;
         match told {
             Told::Moved(places) => replay.places = Arc::clone(places),
             Told::Disturbed(fault) => replay.medium.disturb(*fault),
@@ -228,7 +233,7 @@ pub(crate) fn put_through(
         }
     }
     let end = Instant::ZERO + flight.duration;
-    replay.until(end)?;
+    replay.until(end, false)?;
     replay.medium.end(end).map_err(|why| anyhow!("medium: {why}"))?;
     let Counters { sent, delivered, lost, .. } = replay.medium.counters();
     Ok(FlightResult {
@@ -387,7 +392,7 @@ mod tests {
                 format!("{:#}", Plan::parse(&text.replacen(from, to, 1), Path::new(".")).unwrap_err());
             assert!(found.contains(expected), "{to}: {found}");
         }
-        let alone = &text[..text.find("[[media]]").unwrap()];
+        let alone = &text[..text.find("\n[[media]]").unwrap()];
         let found = format!("{:#}", Plan::parse(alone, Path::new(".")).unwrap_err());
         assert!(found.contains("broadcasts: found some and no media"), "{found}");
     }
