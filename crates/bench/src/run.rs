@@ -283,8 +283,11 @@ fn fly_all(
     Ok(all.into_iter().map(|(_, flight)| flight).collect())
 }
 
-/// Does all jobs; the results are in their order.
-pub(crate) fn each<J: Sync, R: Send>(
+/// Does all jobs on so many threads; the results are in their order.
+///
+/// # Errors
+/// That of the first job in their order that has one; all are done.
+pub fn each<J: Sync, R: Send>(
     jobs: &[J],
     threads: usize,
     run: impl Fn(&J) -> Result<R> + Sync,

@@ -1,17 +1,18 @@
 //! `wingbeat log`: flight logs on the ground.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+mod export;
+
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant as WallInstant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use wingbeat_agent::SigningKey;
 use wingbeat_geo::Instant;
 use wingbeat_record::event::Event;
-use wingbeat_record::export::{describe, parquet, tlog, track};
+use wingbeat_record::export::describe;
 use wingbeat_record::reader::Log;
 use wingbeat_record::replay::{Options, Outcome, Until, replay};
 use wingbeat_record::step::{End, Steps};
@@ -31,7 +32,7 @@ pub(crate) enum Command {
     /// Print flight times of real flights next to those of the bench, in the form of thesis Table 5.5.
     Compare(CompareArguments),
     /// Write a flight, or several on one time base, in another format.
-    Export(ExportArguments),
+    Export(export::Arguments),
 }
 
 /// Arguments of `wingbeat log replay`.
@@ -128,46 +129,6 @@ pub(crate) struct CompareArguments {
     scenario: Option<String>,
 }
 
-/// Arguments of `wingbeat log export`.
-#[derive(Args)]
-pub(crate) struct ExportArguments {
-    /// The logs, one for each aircraft, or the folder of a bundle; parts that follow are read too.
-    #[arg(required = true)]
-    files: Vec<PathBuf>,
-    /// The format.
-    #[arg(long, value_enum)]
-    to: Format,
-    /// Without heights: ns2, bonnmotion, scr.
-    #[arg(long)]
-    flat: bool,
-    /// The file to write; standard output without it.
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-}
-
-/// Formats of others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// MAVLink frames with their times: MAVProxy, mavlogdump, QGroundControl.
-    Tlog,
-    /// Positions with ArduSim's columns.
-    Csv,
-    /// Google Earth.
-    Kml,
-    /// The same, in an archive.
-    Kmz,
-    /// ns-2 mobility.
-    Ns2,
-    /// BonnMotion, for INET.
-    Bonnmotion,
-    /// A script of AutoCAD.
-    Scr,
-    /// GPX 1.1.
-    Gpx,
-    /// A table of positions: pandas, polars, DuckDB, R. Needs --out.
-    Parquet,
-}
-
 /// Runs the subcommand.
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
@@ -176,7 +137,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Diff(arguments) => diff_files(arguments),
         Command::Compare(arguments) => compare_files(arguments).map(|()| ExitCode::SUCCESS),
         Command::Show(arguments) => show(arguments).map(|()| ExitCode::SUCCESS),
-        Command::Export(arguments) => export(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Export(arguments) => export::run(arguments).map(|()| ExitCode::SUCCESS),
     }
 }
 
@@ -415,63 +376,4 @@ fn show(arguments: &ShowArguments) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn export(arguments: &ExportArguments) -> Result<()> {
-    let has_flat = matches!(arguments.to, Format::Ns2 | Format::Bonnmotion | Format::Scr);
-    ensure!(
-        has_flat || !arguments.flat,
-        "--flat: found a format without it, expected ns2, bonnmotion or scr"
-    );
-    let with_heights = !arguments.flat;
-    let mut logs = Vec::new();
-    for path in &arguments.files {
-        for file in files_in(path)? {
-            logs.push(read(&file)?);
-        }
-    }
-    let one = || -> Result<&Log> {
-        ensure!(logs.len() == 1, "found {} logs, expected one: this format has one aircraft", logs.len());
-        Ok(&logs[0])
-    };
-    ensure!(
-        arguments.to != Format::Parquet || arguments.out.is_some(),
-        "--out FILE: found none, expected a file: Parquet is no text"
-    );
-    let mut to: Box<dyn std::io::Write + Send> = match &arguments.out {
-        Some(path) => {
-            let file = File::create(path).with_context(|| format!("--out {}", path.display()))?;
-            Box::new(BufWriter::new(file))
-        }
-        None => Box::new(BufWriter::new(std::io::stdout())),
-    };
-    let tracks = || {
-        let tracks = track::tracks(&logs);
-        for track in tracks.iter().filter(|track| track.fixes.is_empty()) {
-            eprintln!("{}: found no position in its log: it is left out", track.name);
-        }
-        tracks
-    };
-    match arguments.to {
-        Format::Tlog => drop(tlog::write(one()?, &mut to)?),
-        Format::Csv => {
-            one()?;
-            tracks().iter().try_for_each(|track| track::csv(track, &mut to))?;
-        }
-        Format::Kml => track::kml(&tracks(), &mut to)?,
-        Format::Kmz => track::kmz(&tracks(), &mut to)?,
-        Format::Scr => track::autocad(&tracks(), with_heights, &mut to)?,
-        Format::Ns2 => track::ns2(&tracks(), with_heights, &mut to)?,
-        Format::Bonnmotion => track::bonnmotion(&tracks(), with_heights, &mut to)?,
-        Format::Gpx => track::gpx(&tracks(), time, &mut to)?,
-        Format::Parquet => parquet::tracks(&tracks(), &mut to)?,
-    }
-    to.flush()?;
-    Ok(())
-}
-
-/// The text of a moment, microseconds after 1970.
-fn time(unix_us: u64) -> String {
-    let unix_us = i64::try_from(unix_us).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_microsecond(unix_us).unwrap_or(jiff::Timestamp::MAX).to_string()
 }

@@ -286,4 +286,11 @@ fn logs_that_cannot_be_compared() {
         &["--flat", "expected ns2, bonnmotion or scr"],
     );
     refused(&["log", "export", &file, "--to", "parquet"], &["--out FILE", "expected a file"]);
+    let several = ["log", "export", &file, &file, "--to", "csv"];
+    refused(&several, &["--out FOLDER", "2 logs", "expected a folder"]);
+    refused(&["log", "export", &file, "--to", "all"], &["--out FOLDER", "expected a folder"]);
+    refused(
+        &[&several[..], &["--out", &file]].concat(),
+        &["--out", &file, "found a file, expected a folder"],
+    );
 }

@@ -14,6 +14,36 @@ fn wingbeat(arguments: &[&str]) {
 }
 
 #[test]
+fn all_formats_at_once_are_what_each_is_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let recorded =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/flights/perpendicular-mbcap-e.mcap");
+    let logs = ["uav-001.mcap", "uav-002.mcap"].map(path);
+    for log in &logs {
+        std::fs::copy(&recorded, log).unwrap();
+    }
+    let all = path("all");
+    wingbeat(&["log", "export", &logs[0], &logs[1], "--to", "all", "--out", &all]);
+    let one =
+        [("csv", "csv"), ("tlog", "tlog")].map(|(format, ending)| (format, "uav-002", ending, &logs[1..]));
+    let endings = ["kml", "kmz", "scr", "gpx", "parquet"].map(|format| (format, format));
+    let of_both = endings.into_iter().chain([("ns2", "tcl"), ("bonnmotion", "movements")]);
+    let of_both = of_both.map(|(format, ending)| (format, "tracks", ending, &logs[..]));
+    let mut found = 1;
+    for (format, name, ending, logs) in one.into_iter().chain(of_both) {
+        let alone = path("alone");
+        let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
+        wingbeat(&[&["log", "export", "--to", format, "--out", &alone][..], &logs].concat());
+        let together = std::fs::read(format!("{all}/{name}.{ending}")).unwrap();
+        assert!(!together.is_empty() && together == std::fs::read(&alone).unwrap(), "{format}");
+        found += 1;
+    }
+    // The first aircraft's are there too.
+    assert_eq!(std::fs::read_dir(&all).unwrap().count(), found + 1);
+}
+
+#[test]
 fn polars_opens_what_is_exported_and_merged() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();

@@ -45,42 +45,69 @@ pub struct Track {
     pub utc_us: Option<u64>,
 }
 
-/// The tracks of flights, one log for each aircraft, between the first and the last moment at which motors were armed; of
-/// one that never was, all of it.
-pub fn tracks<'a>(logs: impl IntoIterator<Item = &'a Log>) -> Vec<Track> {
-    let mut frame: Option<Frame> = None;
-    let mut all = Vec::new();
-    for log in logs {
-        let utc = Clock::shared_base_us(log);
-        let mut samples: Vec<(u64, Plotted<'_>)> = Vec::new();
+/// What a track needs of a log, which is little of it.
+#[derive(Clone, Debug, Default)]
+pub struct Flown {
+    name: Option<String>,
+    /// At agent time zero, microseconds after 1970.
+    utc_us: Option<u64>,
+    samples: Vec<Sampled>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sampled {
+    at_us: u64,
+    armed: bool,
+    position: Option<[i32; 3]>,
+    height_mm: i32,
+    velocity_cm_s: [i16; 3],
+    heading_cdeg: u16,
+}
+
+impl Flown {
+    /// Between the first and the last moment at which motors were armed; of a flight in which they never were, all of it.
+    pub fn of(log: &Log) -> Self {
+        let mut samples: Vec<Sampled> = Vec::new();
         for entry in log.entries() {
             let Ok(entry) = entry else { break };
             if let Event::Sample(sample) = entry.event {
-                samples.push((entry.at.as_micros(), sample));
+                let Plotted { armed, position, height_mm, velocity_cm_s, heading_cdeg, .. } = sample;
+                let at_us = entry.at.as_micros();
+                samples.push(Sampled { at_us, armed, position, height_mm, velocity_cm_s, heading_cdeg });
             }
         }
-        let first = samples.iter().position(|(_, sample)| sample.armed);
-        let last = samples.iter().rposition(|(_, sample)| sample.armed);
+        let first = samples.iter().position(|sample| sample.armed);
+        let last = samples.iter().rposition(|sample| sample.armed);
         if let (Some(first), Some(last)) = (first, last) {
             samples = samples.drain(first..=last).collect();
         }
-        let name = log.about.get("name").cloned().unwrap_or_else(|| format!("UAV {}", all.len() + 1));
-        all.push((name, utc, samples));
+        Self { name: log.about.get("name").cloned(), utc_us: Clock::shared_base_us(log), samples }
     }
+}
+
+/// The tracks of flights, one log for each aircraft.
+pub fn tracks<'a>(logs: impl IntoIterator<Item = &'a Log>) -> Vec<Track> {
+    on_one_time(logs.into_iter().map(Flown::of).collect())
+}
+
+/// The tracks of what was flown at the same time.
+pub fn on_one_time(all: Vec<Flown>) -> Vec<Track> {
+    let mut frame: Option<Frame> = None;
     // Clocks that are known are put on one; where one is not, each agent's own time counts.
-    let is_utc = all.iter().all(|(_, utc, _)| utc.is_some());
+    let is_utc = all.iter().all(|flown| flown.utc_us.is_some());
     let base = |utc: Option<u64>| if is_utc { utc.unwrap_or(0) } else { 0 };
-    let zero_us = all
-        .iter()
-        .filter_map(|(_, utc, samples)| Some(base(*utc) + samples.iter().find(|s| s.1.position.is_some())?.0))
-        .min()
-        .unwrap_or(0);
+    let begun_us = |flown: &Flown| {
+        let first = flown.samples.iter().find(|sample| sample.position.is_some())?;
+        Some(base(flown.utc_us) + first.at_us)
+    };
+    let zero_us = all.iter().filter_map(begun_us).min().unwrap_or(0);
     all.into_iter()
-        .map(|(name, utc, samples)| {
+        .enumerate()
+        .map(|(index, Flown { name, utc_us, samples })| {
             let mut fixes: Vec<Fix> = Vec::new();
-            let armed = samples.windows(2).filter(|pair| pair[1].1.armed);
-            let armed_us: u64 = armed.map(|pair| pair[1].0.saturating_sub(pair[0].0)).sum();
-            for (at_us, sample) in samples {
+            let armed = samples.windows(2).filter(|pair| pair[1].armed);
+            let armed_us: u64 = armed.map(|pair| pair[1].at_us.saturating_sub(pair[0].at_us)).sum();
+            for sample in samples {
                 let Some([latitude_e7, longitude_e7, altitude_mm]) = sample.position else { continue };
                 let position = Position { latitude_e7, longitude_e7, altitude_mm };
                 if fixes.last().is_some_and(|fix| fix.position == position) {
@@ -89,7 +116,7 @@ pub fn tracks<'a>(logs: impl IntoIterator<Item = &'a Log>) -> Vec<Track> {
                 let origin = frame.get_or_insert_with(|| Frame::new(position));
                 let [east, north, up] = sample.velocity_cm_s.map(f64::from);
                 fixes.push(Fix {
-                    time_s: (base(utc) + at_us).saturating_sub(zero_us) as f64 / 1e6,
+                    time_s: (base(utc_us) + sample.at_us).saturating_sub(zero_us) as f64 / 1e6,
                     position,
                     local_m: origin.to_local(position),
                     height_m: f64::from(sample.height_mm) / 1e3,
@@ -97,6 +124,7 @@ pub fn tracks<'a>(logs: impl IntoIterator<Item = &'a Log>) -> Vec<Track> {
                     heading_rad: (f64::from(sample.heading_cdeg) / 1e2).to_radians(),
                 });
             }
+            let name = name.unwrap_or_else(|| format!("UAV {}", index + 1));
             Track { name, fixes, armed_s: armed_us as f64 / 1e6, utc_us: is_utc.then_some(zero_us) }
         })
         .collect()
