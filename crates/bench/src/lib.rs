@@ -11,6 +11,7 @@ pub mod fleet;
 pub mod flight;
 pub mod gauss_markov;
 pub mod guidance;
+pub mod hosts;
 pub mod linktest;
 mod lockstep;
 pub mod media;

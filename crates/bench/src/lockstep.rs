@@ -16,6 +16,7 @@ use wingbeat_sim::motion::{BatteryParameters, WindParameters};
 use wingbeat_sim::rigid::Body;
 use wingbeat_sim::rng;
 
+use crate::hosts::flight_hash;
 use crate::scenario::{ORIGIN, Scenario, Scripted};
 use crate::sitl::parameters::{self, Wanted};
 
@@ -25,18 +26,38 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 /// A battery without end, as the published flights had it.
 const ENDLESS_MAH: f64 = 1e7;
 
-/// The autopilots of a flight, in the order of its aircraft: simulated ones, or programs where the scenario names one.
+/// The autopilots of a flight, in the order of its aircraft: simulated ones, or programs where the scenario names one; on other
+/// computers, where it has some.
+///
+/// # Errors
+/// The program is none, this computer has not what it needs, or another computer cannot fly.
+pub(crate) fn autopilots(scenario: &Scenario, seed: u64) -> Result<Vec<Box<dyn Autopilot>>> {
+    let mut start = start(scenario, seed)?;
+    let Some(federation) = &scenario.hosts else { return (0..scenario.aircraft()).map(start).collect() };
+    federation.begin(flight_hash(scenario, seed), seed).context("hosts")?;
+    (0..scenario.aircraft())
+        .map(|index| match federation.computer_of(index) {
+            1 => start(index),
+            _ => Ok(Box::new(federation.autopilot(index, scenario.home(index, seed))?) as Box<dyn Autopilot>),
+        })
+        .collect()
+}
+
+/// Starts the autopilot of an aircraft on this computer.
 ///
 /// # Errors
 /// The program is none, or this computer has not what it needs.
-pub(crate) fn autopilots(scenario: &Scenario, seed: u64) -> Result<Vec<Box<dyn Autopilot>>> {
-    let Some(binary) = &scenario.arducopter else {
-        return Ok((0..scenario.aircraft()).map(|i| scenario.controller(i, seed).into()).collect());
-    };
-    let program = LockStep::find(binary).context("autopilot")?;
-    (0..scenario.aircraft())
-        .map(|i| Ok(Box::new(Copter::start(&program, config(scenario, i, seed)?)?) as Box<dyn Autopilot>))
-        .collect()
+pub(crate) fn start(
+    scenario: &Scenario,
+    seed: u64,
+) -> Result<impl FnMut(usize) -> Result<Box<dyn Autopilot>>> {
+    let program = scenario.arducopter.as_deref().map(LockStep::find).transpose().context("autopilot")?;
+    Ok(move |index| match &program {
+        Some(program) => {
+            Ok(Box::new(Copter::start(program, config(scenario, index, seed)?)?) as Box<dyn Autopilot>)
+        }
+        None => Ok(scenario.controller(index, seed).into()),
+    })
 }
 
 /// What flies aircraft instead of their agents, each with the aircraft's index.

@@ -26,6 +26,7 @@ use wingbeat_wire::Point;
 use crate::axes::{self, Settings};
 use crate::campaign::accept::Accept;
 use crate::guidance::Guidance;
+use crate::hosts::Hosts;
 use crate::media::Broadcasts;
 use crate::scenario::{Scenario, Task, Variant, parse_mission, read_mission, staircase};
 use crate::sitl::process::profile;
@@ -64,6 +65,8 @@ pub struct Plan {
     /// What moves the aircraft of that program, instead of our physics: `proxy:HOST:PORT`, a simulator that speaks ArduPilot's JSON
     /// interface, for each further aircraft one ten ports higher.
     pub physics: Option<String>,
+    /// The computers that fly it, where they are several.
+    pub hosts: Option<Hosts>,
     /// The swarm.
     pub swarm: Option<Swarm>,
     /// The swarm's mission or missions.

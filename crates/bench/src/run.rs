@@ -16,6 +16,7 @@ use crate::campaign::row::FlightRow;
 use crate::campaign::stored::Flown;
 use crate::flight::{FlightResult, fly_recorded, fly_through, fly_watched};
 use crate::guidance::{self, Guidance};
+use crate::hosts;
 use crate::phases::{Phases, Watch};
 use crate::plan::saturation::Saturation;
 use crate::plan::{Plan, Table};
@@ -66,7 +67,14 @@ pub fn run_recorded(
     if let Some(guidance) = &plan.guidance {
         return guide(plan, guidance, seed, threads);
     }
-    let jobs = Jobs::of(plan, folder, seed)?;
+    let mut jobs = Jobs::of(plan, folder, seed)?;
+    if let Some(hosts) = plan.hosts {
+        ensure!(
+            threads == 1,
+            "--threads: found {threads}, expected 1: several computers fly one flight at a time"
+        );
+        hosts::open(hosts, &mut jobs)?;
+    }
     let flights = fly_all(&jobs.all, plan.time_limit(), threads, record)?;
     Ok(outcome(plan, &jobs, &flights))
 }

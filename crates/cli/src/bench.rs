@@ -1,7 +1,7 @@
 //! `wingbeat bench`: plans in virtual time, a fleet in real time, a plan with real autopilots.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, Subcommand};
 use wingbeat_bench::campaign::shard::Shard;
 use wingbeat_bench::fleet::{self, Ended};
+use wingbeat_bench::hosts::{self, Hosts, Join};
 use wingbeat_bench::parity;
 use wingbeat_bench::phases::run_times;
 use wingbeat_bench::plan::bluesky::{self, Import};
@@ -171,6 +172,18 @@ pub(crate) struct RunArguments {
     /// (docs/lockstep.md).
     #[arg(long, value_name = "PHYSICS")]
     pub(crate) physics: Option<String>,
+    /// Fly on so many computers, of which this is the first: N or N:PORT, where the others join (docs/lockstep.md).
+    #[arg(long, value_name = "N[:PORT]", conflicts_with_all = ["threads", "phases", "out"])]
+    pub(crate) hosts: Option<Hosts>,
+    /// Fly a part of the aircraft for the first computer, which listens there, by the same plan and arguments.
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "number", conflicts_with_all = ["threads", "phases", "out", "record"])]
+    pub(crate) join: Option<String>,
+    /// The number of this computer, from 2.
+    #[arg(long, value_name = "NUMBER", requires = "join")]
+    pub(crate) number: Option<usize>,
+    /// Pass on for so many others, which join at this port here instead.
+    #[arg(long, value_name = "N:PORT", requires = "join", value_parser = passed_on)]
+    pub(crate) pass_on: Option<(u16, usize)>,
     /// What carries the datagrams, instead of the plan's channel.model: unrestricted, range:METRES, 802.11a, csma, or ns3
     /// (docs/lockstep.md).
     #[arg(long, value_name = "MODEL")]
@@ -426,6 +439,7 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
         plan.set_medium(medium);
     }
     plan.physics = arguments.physics.clone().or(plan.physics);
+    plan.hosts = arguments.hosts.or(plan.hosts);
     if let Some(method) = &arguments.method {
         plan.set_method(method)?;
     }
@@ -447,11 +461,14 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     let plan = read_plan(arguments)?;
     let folder = arguments.plan.parent().unwrap_or(Path::new("."));
-    // Another simulator is not in a network of ours.
-    if plan.arducopter(folder).is_some() && plan.physics.is_none() {
+    // Another simulator, or another computer, is not in a network of ours.
+    if plan.arducopter(folder).is_some() && plan.physics.is_none() && plan.hosts.is_none() {
         own_network(false);
     }
     print_notes(&plan.notes(folder)?);
+    if let Some(address) = &arguments.join {
+        return join_plan(&plan, arguments, address);
+    }
     if let Some(out) = &arguments.out {
         return campaign::fly(&plan, arguments, out);
     }
@@ -472,6 +489,25 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     // How fast this machine was is no part of the result.
     eprintln!("{virtual_s:.0} s flown in {wall_s:.2} s: {:.0} times real time", virtual_s / wall_s);
     Ok(code)
+}
+
+/// The port at which a computer passes on, and for how many.
+fn passed_on(text: &str) -> Result<(u16, usize), String> {
+    let parts =
+        text.split_once(':').and_then(|(count, port)| Some((port.parse().ok()?, count.parse().ok()?)));
+    let found = parts.filter(|(port, count)| *port > 0 && (1..hosts::COMPUTERS_MOST).contains(count));
+    found.ok_or_else(|| format!("found '{text}', expected N:PORT: how many others, and where they join"))
+}
+
+/// Flies a part of the aircraft for another computer.
+fn join_plan(plan: &Plan, arguments: &RunArguments, address: &str) -> Result<ExitCode> {
+    let place = || format!("--join: found '{address}', expected ADDRESS:PORT of the first computer");
+    let at = address.to_socket_addrs().with_context(place)?.next().with_context(place)?;
+    let join = Join { at, number: arguments.number.unwrap_or_default(), passes_on: arguments.pass_on };
+    let folder = arguments.plan.parent().unwrap_or(Path::new("."));
+    let flights = hosts::join(plan, folder, arguments.seed, join)?;
+    eprintln!("{flights} flights flown for {at}");
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The table, what aircraft warned of, flights that failed, figures that missed their range.

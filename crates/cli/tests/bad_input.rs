@@ -294,3 +294,31 @@ fn logs_that_cannot_be_compared() {
         &["--out", &file, "found a file, expected a folder"],
     );
 }
+
+#[test]
+fn computers_that_do_not_fly_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = "tests/browser/crossing.toml";
+    refused(&["bench", "run", plan, "--hosts", "1"], &["--hosts", "hosts.count: found 1, expected 2 to 16"]);
+    refused(
+        &["bench", "run", plan, "--hosts", "two"],
+        &["found 'two', expected a number of computers, or N:PORT"],
+    );
+    refused(&["bench", "run", plan, "--hosts", "2", "--join", "127.0.0.1:1"], &["--number"]);
+    let join = ["bench", "run", plan, "--join", "nowhere", "--number", "2"];
+    refused(&join, &["--join: found 'nowhere', expected ADDRESS:PORT of the first computer"]);
+    let join = ["bench", "run", plan, "--join", "127.0.0.1:1", "--number"];
+    refused(
+        &[&join[..], &["2"]].concat(),
+        &["hosts: found none, expected how many computers fly (--hosts N, or [hosts] in the plan)"],
+    );
+    refused(&[&join[..], &["3", "--hosts", "2"]].concat(), &["--number: found 3, expected 2"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    let missing = folder.path().join("libhelics.so.3");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    command.current_dir(root).args(["bench", "run", plan, "--hosts", "2"]).env("WINGBEAT_HELICS", &missing);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("found no HELICS") && said.contains("pip install helics"), "{said}");
+}

@@ -16,11 +16,13 @@
 //! | [`ns3`] | ns-3 as the world's [`Medium`](wingbeat_sim::medium::Medium) |
 //! | [`method`] | how the flight and ns-3 keep one time: ours, and those of a published comparison
 //! | [`tape`] | what was asked of ns-3, to be run again without the world |
+//! | [`hosts`] | aircraft of one world on several computers |
 //! | [`copter`] | one aircraft: process, packets, physics, as the world's [`Autopilot`](wingbeat_sim::autopilot::Autopilot) |
 #![forbid(unsafe_code)]
 
 pub mod copter;
 pub mod gazebo;
+pub mod hosts;
 pub mod json;
 pub mod method;
 pub mod ns3;

@@ -5,7 +5,7 @@
 //! machines  protocol, autopilot, console   (never on each other)
 //! agent     agent
 //! sim       sim
-//! edges     link, radio, record, api, missions, keys, linktest, tls, cosim
+//! edges     link, radio, record, api, missions, keys, linktest, tls, cosim, helics
 //! hub       hub
 //! server    server
 //! binaries  onboard, ground, bench, cli, xtask
@@ -29,7 +29,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("machines", &["protocol", "autopilot", "console"]),
     ("agent", &["agent"]),
     ("sim", &["sim"]),
-    ("edges", &["link", "radio", "record", "api", "missions", "keys", "linktest", "tls", "cosim"]),
+    ("edges", &["link", "radio", "record", "api", "missions", "keys", "linktest", "tls", "cosim", "helics"]),
     ("hub", &["hub"]),
     ("server", &["server"]),
     ("binaries", &["onboard", "ground", "bench", "cli", "xtask"]),
@@ -54,7 +54,7 @@ const NEVER_FOR_GROUND: &[&str] = &["protocol", "autopilot", "agent", "sim"];
 
 /// What the aircraft's package may not reach over any path, so that `cargo tree -p wingbeat-onboard` shows
 /// none of them: an aircraft that links the simulator could fly on simulated data.
-const NEVER_IN_THE_AIRCRAFT: &[&str] = &["sim", "hub", "cosim"];
+const NEVER_IN_THE_AIRCRAFT: &[&str] = &["sim", "hub", "cosim", "helics"];
 const AIRCRAFT: &str = "onboard";
 
 /// What replays flight logs.

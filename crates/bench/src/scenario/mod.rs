@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination, Input, Outputs, Reply};
 use wingbeat_api::ReadMission;
+use wingbeat_cosim::hosts::Federation;
 use wingbeat_cosim::method::Method;
 use wingbeat_cosim::ns3;
 use wingbeat_geo::position::heading_rad;
@@ -115,6 +116,8 @@ pub struct Scenario {
     pub arducopter: Option<PathBuf>,
     /// The simulators that move the aircraft of that program.
     pub physics: Option<Simulators>,
+    /// The other computers that fly a part of the aircraft.
+    pub hosts: Option<Federation>,
     /// Parameters of the flight controllers that differ from what the task sets.
     pub parameters: Vec<(Parameter, f32)>,
     /// What the aircraft are configured with in addition to the task.
@@ -309,6 +312,7 @@ impl Scenario {
             scripts: Vec::new(),
             arducopter: None,
             physics: None,
+            hosts: None,
             parameters: Vec::new(),
             settings: Settings::default(),
             stated: Vec::new(),

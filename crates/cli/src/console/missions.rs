@@ -87,6 +87,7 @@ pub(crate) struct File {
 
 /// Missions, and who takes them.
 #[derive(Args, Clone, Debug)]
+#[command(override_usage = "wingbeat fleet mission send [OPTIONS] <FILE> <AIRCRAFT...|--all>")]
 pub(crate) struct Sending {
     #[command(flatten)]
     file: File,

@@ -1,0 +1,131 @@
+//! A plan flown on one, two and three computers, which are network namespaces on one bridge, with HELICS between them. Skipped where
+//! HELICS or namespaces are missing: `WINGBEAT_HELICS` names its library (`pip install helics`). With `WINGBEAT_SITL` real ArduCopters
+//! fly too.
+
+#[path = "../../radio/tests/namespaces/hosts.rs"]
+mod hosts;
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use hosts::{command, enter, new_host, plug_in};
+
+const PLAN: &str = r#"
+name = "hosts"
+title = "A short flight of five"
+table = "flights"
+repeat = 2
+time_limit_s = 300
+
+[swarm]
+aircraft = 5
+formation = "linear"
+distance_m = 25.0
+speed_m_s = 8.0
+
+[mission.staircase]
+waypoints = [2]
+length_m = 60.0
+height_m = 10.0
+
+[channel]
+model = "802.11a"
+draw = "packet"
+signatures = "stand-in"
+"#;
+
+fn on(computer: u8, plan: &Path, arguments: &[&str]) -> Child {
+    Command::new("ip")
+        .args(["netns", "exec", &format!("air{computer}"), env!("CARGO_BIN_EXE_wingbeat"), "bench", "run"])
+        .arg(plan)
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn end(child: Child) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// HELICS in the child's environment, and no other reason why it would not be found.
+fn has_helics() -> bool {
+    let found = std::env::var_os("WINGBEAT_HELICS").is_some_and(|path| Path::new(&path).is_file());
+    if !found {
+        println!(
+            "skipped: WINGBEAT_HELICS names no file, expected HELICS' libhelics.so.3 (pip install helics)"
+        );
+    }
+    found
+}
+
+#[test]
+fn one_two_and_three_computers_fly_the_same_bytes() {
+    if !has_helics() || enter("one_two_and_three_computers_fly_the_same_bytes") {
+        return;
+    }
+    command("ip link add name bridge type bridge");
+    command("ip link set bridge up");
+    for computer in 0..3 {
+        new_host(computer);
+        plug_in(computer);
+        command(&format!("ip link set port{computer} master bridge"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    std::fs::write(&plan, PLAN).unwrap();
+    let sitl = std::env::var("WINGBEAT_SITL").ok();
+    if sitl.is_none() {
+        println!("skipped: real ArduCopters; WINGBEAT_SITL names no SITL program");
+    }
+    let flown_by = [Some("3.5.7".to_owned()), sitl.map(|path| format!("arducopter:{path}"))];
+    for autopilot in flown_by.iter().flatten() {
+        let by = ["--autopilot", autopilot];
+        let (code, alone, said) = end(on(0, &plan, &by));
+        assert_eq!(code, Some(0), "{said}");
+        for count in ["2", "3"] {
+            let first = on(0, &plan, &[&by[..], &["--hosts", count]].concat());
+            let at = "10.77.0.1:23500";
+            let second = [&by[..], &["--hosts", count, "--join", at, "--number", "2"]].concat();
+            // The third joins at the second, which passes on: a tree.
+            let third = [&by[..], &["--hosts", count, "--join", "10.77.0.2:23600", "--number", "3"]].concat();
+            let others = match count {
+                "2" => vec![on(1, &plan, &second)],
+                _ => vec![
+                    on(1, &plan, &[&second[..], &["--pass-on", "1:23600"]].concat()),
+                    on(2, &plan, &third),
+                ],
+            };
+            let (code, table, said) = end(first);
+            assert_eq!(code, Some(0), "{count} computers: {said}");
+            assert_eq!(table, alone, "{count} computers, {autopilot}");
+            for other in others {
+                let (code, _, said) = end(other);
+                assert!(code == Some(0) && said.contains("2 flights flown for 10.77.0."), "{said}");
+            }
+        }
+    }
+    // One that has another plan flies nothing, and says which; so does the first.
+    let longer = folder.path().join("longer.toml");
+    std::fs::write(&longer, PLAN.replace("60.0", "61.0")).unwrap();
+    let first = on(0, &plan, &["--hosts", "2"]);
+    let second = on(1, &longer, &["--hosts", "2", "--join", "10.77.0.1:23500", "--number", "2"]);
+    for child in [first, second] {
+        let (code, _, said) = end(child);
+        assert!(code == Some(2) && said.contains("computer 2: found a plan of hash"), "{code:?}: {said}");
+    }
+    // One that dies ends the flight, with a message.
+    let first = on(0, &plan, &["--hosts", "2", "--repeat", "1000"]);
+    let mut second =
+        on(1, &plan, &["--hosts", "2", "--repeat", "1000", "--join", "10.77.0.1:23500", "--number", "2"]);
+    std::thread::sleep(std::time::Duration::from_secs(8));
+    second.kill().unwrap();
+    let (code, _, said) = end(first);
+    assert!(
+        code == Some(2) && (said.contains("federation has ended") || said.contains("found nothing from")),
+        "{code:?}: {said}"
+    );
+}
