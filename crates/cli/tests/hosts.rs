@@ -67,6 +67,8 @@ fn one_two_and_three_computers_fly_the_same_bytes() {
     if !has_helics() || enter("one_two_and_three_computers_fly_the_same_bytes") {
         return;
     }
+    // `ip netns` keeps its names there.
+    command("mount -t tmpfs tmpfs /run");
     command("ip link add name bridge type bridge");
     command("ip link set bridge up");
     for computer in 0..3 {

@@ -4,7 +4,9 @@
 //!
 //! [`Root`] sends to others and waits for an answer of each; a [`Member`] answers. HELICS' time counts these exchanges, ten milliseconds
 //! for each: the first computer sends 2 ms before a multiple of that, the others wait for the multiple and answer 3 ms later, and
-//! 2 ms after that the first has all answers. So in any tree of brokers each waits for what is sent to it, and for nothing else.
+//! 2 ms after that the first has all answers. So in any tree of brokers each waits for what is sent to it. What does not come at its
+//! time (HELICS was seen to grant one before the other had sent) comes at a later one: no bytes depend on that, because each message
+//! answers another.
 //!
 //! Each call of HELICS may wait for another computer, so it is done in a thread, and a federation that is silent for longer than is
 //! stated has failed.
@@ -18,7 +20,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 pub use library::LIBRARY_KEY;
-use library::{Broker, Federate, Helics};
+use library::{Arrived, Broker, Federate, Helics};
 
 /// One TCP connection from each computer to its broker.
 const CORE: &str = "tcp_ss";
@@ -170,8 +172,9 @@ impl Root {
             (2..=computers).try_for_each(|number| federate.exchanges_with(&name(number)))?;
             federate.enter()?;
             let _ = tell.send(Ok(vec![(0, helics.version().into_bytes())]));
-            for (count, messages) in asked.iter().enumerate() {
-                let answers = exchange(&federate, middle_s(count), &messages);
+            let mut middles = middles_s();
+            for messages in asked {
+                let answers = exchange(&federate, &mut middles, &messages);
                 if tell.send(answers).is_err() {
                     break;
                 }
@@ -201,33 +204,47 @@ impl Root {
     }
 }
 
-/// The multiple in the middle of an exchange, counted from 0.
-fn middle_s(count: usize) -> f64 {
-    (count + 1) as f64 * EXCHANGE_S
+/// The multiples in the middle of exchanges.
+fn middles_s() -> impl Iterator<Item = f64> {
+    (1_u64..).map(|count| count as f64 * EXCHANGE_S)
+}
+
+/// Waits until then: what arrived.
+fn wait(federate: &Federate<'_>, until_s: f64) -> Result<Vec<Arrived>, Problem> {
+    let mut all = Vec::new();
+    loop {
+        let (now_s, arrived) = federate.wait(until_s)?;
+        all.extend(arrived);
+        if now_s > until_s - DELTA_S {
+            return Ok(all);
+        }
+    }
 }
 
 fn exchange(
     federate: &Federate<'_>,
-    middle_s: f64,
+    middles_s: &mut impl Iterator<Item = f64>,
     messages: &[Addressed],
 ) -> Result<Vec<Addressed>, Problem> {
-    for (number, bytes) in messages {
-        federate.send(&name(*number), bytes, middle_s - SENT_BEFORE_S)?;
-    }
-    let over_s = middle_s + OVER_AFTER_S;
     let mut answers: Vec<Addressed> = Vec::new();
-    loop {
-        let (now_s, arrived) = federate.wait(over_s)?;
-        for (from, bytes) in arrived {
+    let mut is_sent = false;
+    for middle_s in middles_s {
+        if !is_sent {
+            for (number, bytes) in messages {
+                federate.send(&name(*number), bytes, middle_s - SENT_BEFORE_S)?;
+            }
+            is_sent = true;
+        }
+        for (from, bytes) in wait(federate, middle_s + OVER_AFTER_S)? {
             let sender = messages.iter().map(|(number, _)| *number).find(|number| name(*number) == from);
             answers.extend(sender.map(|number| (number, bytes)));
         }
-        // HELICS' times are whole nanoseconds.
-        if now_s > over_s - DELTA_S {
-            answers.sort_by_key(|(number, _)| *number);
-            return Ok(answers);
+        if answers.len() >= messages.len() {
+            break;
         }
     }
+    answers.sort_by_key(|(number, _)| *number);
+    Ok(answers)
 }
 
 /// Where a further computer joins.
@@ -268,19 +285,11 @@ impl Member {
                 init = format!("--broker_address=127.0.0.1 --brokerport={own_port} {QUIET}");
             }
             let federate = helics.federate(CORE, &name(join.number), &init, DELTA_S)?;
+            federate.exchanges_with(ROOT)?;
             federate.enter()?;
             let _ = tell.send(Ok(Vec::new()));
-            for count in 0.. {
-                let middle_s = middle_s(count);
-                let mut arrived = Vec::new();
-                loop {
-                    let (now_s, more) = federate.wait(middle_s)?;
-                    arrived.extend(more);
-                    if now_s > middle_s - DELTA_S {
-                        break;
-                    }
-                }
-                for (_, bytes) in arrived {
+            for middle_s in middles_s() {
+                for (_, bytes) in wait(&federate, middle_s)? {
                     let _ = tell.send(Ok(bytes));
                     // The federate ends with what answers.
                     let Ok(answer) = asked.recv() else {
