@@ -1,7 +1,8 @@
-// Maps of the ground from real PMTiles archives (tiles/make.py), of pictures and of vectors: served by the ground service, drawn under
-// the aircraft. What is drawn is read from a screenshot.
+// Maps of the ground from real PMTiles archives, of pictures and of vectors (tiles/make.py), and the one that ships: served by the ground
+// service, drawn under the aircraft. What is drawn is read from a screenshot.
 
 import assert from 'node:assert/strict';
+import { basename } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -10,7 +11,7 @@ import { PHASE_MS, withFleet } from './support.mjs';
 const GREEN = [96, 160, 80];
 /** Earth and water of Protomaps' light flavour. */
 const LAND = [226, 223, 218];
-const LAKE = [128, 222, 234];
+const WATER = [128, 222, 234];
 /** Of the map, that no panel covers. */
 const CLIP = { x: 420, y: 250, width: 560, height: 380 };
 
@@ -37,28 +38,30 @@ async function zoomOut(page) {
 
 /** Whether this comes to hold before a slow machine has surely drawn. */
 async function drawnSoon(holds) {
-  for (let i = 0; i < 20; i += 1) {
+  for (let i = 0; i < 12; i += 1) {
     if (await holds()) return true;
     await sleep(250);
   }
   return false;
 }
 
-async function withMap(archive, look) {
+async function withMap(archive, credit, look) {
+  const name = basename(archive, '.pmtiles');
   const opened = async ({ page }) => {
     await page.evaluate(() => localStorage.setItem('wingbeat.preferences', JSON.stringify({ theme: 'light', sound: false })));
     await page.reload();
   };
-  await withFleet(`tiles-${archive}`, 2, ['--uavs', '2', '--tiles', `tests/browser/tiles/${archive}.pmtiles`], async (flight) => {
+  await withFleet(`tiles-${name}`, 2, ['--uavs', '2', '--tiles', archive], async (flight) => {
     await flight.until('the map of the ground is open', async () => (await flight.map.getAttribute('data-ground')) === 'true');
+    assert.equal(await flight.page.getByTestId('ground-credit').innerText(), credit);
     await look(flight);
     assert.equal(await flight.page.getByTestId('ground-problem').count(), 0);
-    await flight.shot(`tiles-${archive}`);
+    await flight.shot(`tiles-${name}`);
   }, { opened });
 }
 
 test('pictures of the ground are drawn under the aircraft', { timeout: 3 * PHASE_MS }, () =>
-  withMap('pictures', async ({ page, until }) => {
+  withMap('tests/browser/tiles/pictures.pmtiles', 'made by make.py', async ({ page, until }) => {
     await until('the ground is green', async () => (await shareOf(page, GREEN)) > 0.8);
     // Away from the place there are no tiles: the graticule is left.
     await until('most of the map is not', async () => {
@@ -68,11 +71,24 @@ test('pictures of the ground are drawn under the aircraft', { timeout: 3 * PHASE
   }));
 
 test('vectors of the ground are drawn in the colours of the page', { timeout: 3 * PHASE_MS }, () =>
-  withMap('vectors', async ({ page, until }) => {
+  withMap('tests/browser/tiles/vectors.pmtiles', 'made by make.py', async ({ page, until }) => {
     // Each tile has a lake: one is in sight when the map shows as much as a tile, however near it was before, or comes by fitting itself.
-    const hasBoth = async () => (await shareOf(page, LAND)) > 0.2 && (await shareOf(page, LAKE)) > 0.05;
+    const hasBoth = async () => (await shareOf(page, LAND)) > 0.2 && (await shareOf(page, WATER)) > 0.05;
     await until('there are land and water', async () => {
       await zoomOut(page);
       return drawnSoon(hasBoth);
     });
+  }));
+
+test('the map that ships has the land and the sea of the demo, and says whose data it is', { timeout: 3 * PHASE_MS }, () =>
+  withMap('deploy/maps/valencia.pmtiles', '© OpenStreetMap contributors', async ({ page, shot, until }) => {
+    assert.equal(await page.getByTestId('ground-credit').getByRole('link').getAttribute('href'), 'https://www.openstreetmap.org/copyright');
+    // The aircraft stand on land.
+    await until('there is land', async () => (await shareOf(page, LAND)) > 0.8);
+    const hasBoth = async () => (await shareOf(page, LAND)) > 0.2 && (await shareOf(page, WATER)) > 0.2;
+    await until('there are land and sea', async () => {
+      await zoomOut(page);
+      return drawnSoon(hasBoth);
+    });
+    await shot('tiles-valencia-coast');
   }));

@@ -10,6 +10,8 @@ use crate::{process, web};
 
 /// Where the demo serves the PC Companion.
 const GROUND: &str = "127.0.0.1:8700";
+/// The map of its place, unless another is given.
+const TILES: &str = "deploy/maps/valencia.pmtiles";
 
 /// Builds and runs; returns only if the program could not be started.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
@@ -18,7 +20,11 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     }
     let program = process::build_wingbeat(root)?;
     let mut fleet = Command::new(&program);
-    fleet.args(["bench", "fleet", "--ground", GROUND, "--web"]).arg(root.join("web/dist")).args(arguments);
+    fleet.args(["bench", "fleet", "--ground", GROUND, "--web"]).arg(root.join("web/dist"));
+    if !arguments.iter().any(|argument| argument == "--tiles" || argument.starts_with("--tiles=")) {
+        fleet.arg("--tiles").arg(root.join(TILES));
+    }
+    fleet.args(arguments);
     become_it(fleet).with_context(|| format!("starting {}", program.display()))
 }
 

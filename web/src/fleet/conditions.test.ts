@@ -42,7 +42,7 @@ describe('what is wrong with an aircraft', () => {
     const voltages = new Map(fleet.map(({ fleet: { status } }, index) => [status?.id ?? '', index === 0 || index === 3 ? 'critical' as const : 'low' as const]));
     const around = { known: byId(fleet), absences: absences(fleet), held: holdings(fleet), nowMs: 0, groundLive: true, voltages };
     expect(fleet.flatMap((one) => conditionsOf(one, around)).map(({ level, short }) => `${level}: ${short}`)).toEqual([
-      'alarm: Battery 10.1\u202fV', 'caution: Battery 60\u202f% 10.1\u202fV', 'alarm: Battery 10\u202f% 10.1\u202fV', 'caution: Battery 10.1\u202fV',
+      'alarm: Battery 10.1\u202fV', 'caution: Battery 60\u202f%, 10.1\u202fV', 'alarm: Battery 10\u202f%, 10.1\u202fV', 'caution: Battery 10.1\u202fV',
     ]);
   });
 

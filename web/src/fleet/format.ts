@@ -25,7 +25,7 @@ export const percent = (value: number | null | undefined): string => number(valu
 export const volts = (value: number | null | undefined): string => number(value, 1, 'V');
 /** Charge and voltage of a battery, as far as they are reported. */
 export const charge = (battery: { remaining_percent?: number | null; voltage_v: number } | null | undefined): string =>
-  battery?.remaining_percent == null ? volts(battery?.voltage_v) : `${percent(battery.remaining_percent)} ${volts(battery.voltage_v)}`;
+  battery?.remaining_percent == null ? volts(battery?.voltage_v) : `${percent(battery.remaining_percent)}, ${volts(battery.voltage_v)}`;
 export const milliampereHours = (value: number | null | undefined): string => number(value, 0, 'mAh');
 export const amperes = (value: number | null | undefined): string => number(value, 1, 'A');
 

@@ -4,6 +4,7 @@
  */
 import type { GeoPoint } from '../api/model';
 import type { Mark } from './marks';
+import { Sprites, type Box } from './sprites';
 import type { MapTokens } from './style';
 
 export interface Point {
@@ -19,11 +20,18 @@ export interface Drawn {
   readonly y: number;
 }
 
-/** Above so many aircraft a label of the height is drawn only for those selected or in trouble. */
+/** Above so many aircraft a label of the height is drawn only for those selected or in trouble, and dashes only for those selected. */
 const LABELS_MAX = 25;
 const RADIUS = 12;
 const FONT = '650 13px system-ui, sans-serif';
 const LABEL_FONT = '600 13px system-ui, sans-serif';
+
+/** What the parts of a symbol cover, their edges included. */
+const box = (left: number, top: number, width: number, height: number): Box => ({ left, top, width, height });
+const BOXES = {
+  around: box(-26, -26, 52, 52), nose: box(-9, -RADIUS - 11, 18, 16), body: box(-15, -15, 30, 30), target: box(-8, -8, 16, 16),
+  leader: box(-RADIUS - 11, -RADIUS - 13, 24, 24), crossed: box(RADIUS - 10, -RADIUS - 10, 20, 20),
+} as const;
 
 export function drawAircraft(
   canvas: HTMLCanvasElement,
@@ -50,9 +58,11 @@ export function drawAircraft(
   const all = [...aircraft].map(([mark, place, heading]) => ({ mark, heading, ...pick(project(place)) }));
   // Trouble lies on top, and what is selected on top of that.
   all.sort((a, b) => weight(a.mark) - weight(b.mark));
-  for (const { mark, x, y } of all) if (mark.target && !mark.stale) drawTarget(context, tokens, mark, x, y, project(mark.target));
+  const sprites = spritesOf(tokens, ratio);
+  drawTargets(context, sprites, tokens, all.flatMap(({ mark, x, y }) => (mark.target && !mark.stale ? [{ mark, from: { x, y }, to: project(mark.target) }] : [])));
   const inView = all.filter(({ x, y }) => x > -40 && y > -40 && x < width + 40 && y < height + 40);
-  for (const one of inView) drawMark(context, tokens, one.mark, one.x, one.y, one.heading);
+  for (const one of inView) drawMark(context, sprites, tokens, one.mark, one.x, one.y, one.heading);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const taken: [number, number][] = [];
   for (const { mark, x, y } of inView.toReversed()) {
     const must = mark.selected || mark.level !== undefined;
@@ -70,18 +80,40 @@ const pick = ({ x, y }: Point): Point => ({ x, y });
 
 const weight = ({ selected, level }: Mark): number => (selected ? 4 : 0) + (level === 'alarm' ? 2 : level === 'caution' ? 1 : 0);
 
-function drawMark(context: CanvasRenderingContext2D, tokens: MapTokens, mark: Mark, x: number, y: number, heading: number): void {
-  const identity = tokens.aircraft[mark.colour] ?? tokens.text;
-  const paint = mark.stale ? tokens.stale : identity;
-  context.save();
-  context.translate(x, y);
-  if (mark.selected) disc(context, RADIUS + 10, `${tokens.selection}`, 0.22, tokens.selection, 2);
-  if (mark.level !== undefined) ring(context, RADIUS + 5, mark.level === 'alarm' ? tokens.bad : tokens.warn, mark.level === 'alarm' ? 4 : 3);
-  // Seen from far away, where circles of 20 m are specks.
-  if (mark.conflict) ring(context, RADIUS + 9, tokens.warn, 2, [4, 3]);
+/** One sheet for the colours of now: a browser has one page, and that one theme and one screen. */
+let sheet: { readonly tokens: MapTokens; readonly sprites: Sprites } | undefined;
+
+function spritesOf(tokens: MapTokens, ratio: number): Sprites {
+  if (sheet?.tokens !== tokens || sheet.sprites.ratio !== ratio) sheet = { tokens, sprites: new Sprites(ratio) };
+  return sheet.sprites;
+}
+
+function drawMark(context: CanvasRenderingContext2D, sprites: Sprites, tokens: MapTokens, mark: Mark, x: number, y: number, headingDeg: number): void {
+  const { colour, armed, stale, selected, level, conflict, number, leader, crossed } = mark;
+  const paint = stale ? tokens.stale : (tokens.aircraft[colour] ?? tokens.text);
+  const { ratio } = sprites;
+  place(context, ratio, { x, y });
+  if (selected || level !== undefined || conflict) {
+    sprites.copy(context, `around ${selected} ${level} ${conflict}`, BOXES.around, (on) => drawAround(on, tokens, mark));
+  }
   // The nose shows the heading.
-  context.save();
-  context.rotate((heading * Math.PI) / 180);
+  context.rotate((headingDeg * Math.PI) / 180);
+  sprites.copy(context, `nose ${paint}`, BOXES.nose, (on) => drawNose(on, tokens, paint));
+  place(context, ratio, { x, y });
+  sprites.copy(context, `body ${paint} ${armed} ${stale} ${number}`, BOXES.body, (on) => drawBody(on, tokens, mark, paint));
+  if (leader) sprites.copy(context, 'leader', BOXES.leader, (on) => star(on, tokens, -RADIUS + 1, -RADIUS - 1));
+  if (crossed) sprites.copy(context, 'crossed', BOXES.crossed, (on) => cross(on, tokens, RADIUS, -RADIUS));
+}
+
+/** What says that it is selected, or in trouble. */
+function drawAround(context: CanvasRenderingContext2D, tokens: MapTokens, { selected, level, conflict }: Mark): void {
+  if (selected) disc(context, RADIUS + 10, `${tokens.selection}`, 0.22, tokens.selection, 2);
+  if (level !== undefined) ring(context, RADIUS + 5, level === 'alarm' ? tokens.bad : tokens.warn, level === 'alarm' ? 4 : 3);
+  // Seen from far away, where circles of 20 m are specks.
+  if (conflict) ring(context, RADIUS + 9, tokens.warn, 2, [4, 3]);
+}
+
+function drawNose(context: CanvasRenderingContext2D, tokens: MapTokens, paint: string): void {
   context.beginPath();
   context.moveTo(0, -RADIUS - 8);
   context.lineTo(6, -RADIUS + 1);
@@ -92,23 +124,22 @@ function drawMark(context: CanvasRenderingContext2D, tokens: MapTokens, mark: Ma
   context.stroke();
   context.fillStyle = paint;
   context.fill();
-  context.restore();
-  const filled = mark.armed && !mark.stale;
+}
+
+function drawBody(context: CanvasRenderingContext2D, tokens: MapTokens, { armed, stale, number }: Mark, paint: string): void {
+  const filled = armed && !stale;
   context.beginPath();
   context.arc(0, 0, RADIUS, 0, 2 * Math.PI);
   context.fillStyle = filled ? paint : tokens.halo;
   context.fill();
   context.lineWidth = 2.5;
   context.strokeStyle = filled ? tokens.halo : paint;
-  if (mark.stale) context.setLineDash([3, 3]);
+  if (stale) context.setLineDash([3, 3]);
   context.stroke();
   context.setLineDash([]);
   context.font = FONT;
-  context.fillStyle = filled ? tokens.onAircraft : mark.stale ? tokens.stale : tokens.text;
-  context.fillText(mark.number, 0, 0.5, 2 * RADIUS - 4);
-  if (mark.leader) star(context, tokens, -RADIUS + 1, -RADIUS - 1);
-  if (mark.crossed) cross(context, tokens, RADIUS, -RADIUS);
-  context.restore();
+  context.fillStyle = filled ? tokens.onAircraft : stale ? tokens.stale : tokens.text;
+  context.fillText(number, 0, 0.5, 2 * RADIUS - 4);
 }
 
 function disc(context: CanvasRenderingContext2D, radius: number, fill: string, opacity: number, stroke: string, width: number): void {
@@ -150,19 +181,36 @@ function cross(context: CanvasRenderingContext2D, tokens: MapTokens, x: number, 
   }
 }
 
-function drawTarget(context: CanvasRenderingContext2D, tokens: MapTokens, mark: Mark, x: number, y: number, to: Point): void {
-  context.strokeStyle = tokens.aircraft[mark.colour] ?? tokens.text;
-  context.lineWidth = mark.selected ? 2 : 1;
-  context.setLineDash([4, 4]);
-  context.beginPath();
-  context.moveTo(x, y);
-  context.lineTo(to.x, to.y);
-  context.stroke();
+interface Target {
+  readonly mark: Mark;
+  readonly from: Point;
+  readonly to: Point;
+}
+
+/** All lines, then all circles: what is alike and follows is one step for the browser. */
+function drawTargets(context: CanvasRenderingContext2D, sprites: Sprites, tokens: MapTokens, targets: readonly Target[]): void {
+  const paint = ({ colour }: Mark) => tokens.aircraft[colour] ?? tokens.text;
+  for (const { mark, from, to } of targets) {
+    // Dashes are dear, too.
+    context.setLineDash(mark.selected || targets.length <= LABELS_MAX ? [4, 4] : []);
+    context.strokeStyle = paint(mark);
+    context.lineWidth = mark.selected ? 2 : 1;
+    context.beginPath();
+    context.moveTo(from.x, from.y);
+    context.lineTo(to.x, to.y);
+    context.stroke();
+  }
   context.setLineDash([]);
-  context.beginPath();
-  context.arc(to.x, to.y, 5, 0, 2 * Math.PI);
-  context.lineWidth = 1.5;
-  context.stroke();
+  for (const { mark, to } of targets) {
+    place(context, sprites.ratio, to);
+    sprites.copy(context, `target ${paint(mark)}`, BOXES.target, (on) => ring(on, 5, paint(mark), 1.5));
+  }
+  context.setTransform(sprites.ratio, 0, 0, sprites.ratio, 0, 0);
+}
+
+/** The origin on a whole pixel: a picture between two is blurred. */
+function place(context: CanvasRenderingContext2D, ratio: number, { x, y }: Point): void {
+  context.setTransform(ratio, 0, 0, ratio, Math.round(x * ratio), Math.round(y * ratio));
 }
 
 function drawMeasure(context: CanvasRenderingContext2D, tokens: MapTokens, points: readonly Point[], label: string): void {
