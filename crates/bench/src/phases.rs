@@ -75,7 +75,8 @@ impl Watch {
                 let tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
                 let program = ns3::find().context("channel.model")?;
                 let alone = tape.replay(&program, config, seed, SILENCE)?;
-                Some(Coupling { receptions: tape.receptions, spent: tape.spent, alone })
+                let asked = tape.ask_again(&program, config, seed, SILENCE)?;
+                Some(Coupling { receptions: tape.receptions, spent: tape.spent, asked, alone })
             }
             _ => None,
         };
@@ -112,17 +113,29 @@ pub struct Phases {
 #[derive(Clone, Debug, PartialEq)]
 struct Coupling {
     receptions: u64,
+    /// In the flight.
     spent: Spent,
+    /// By the same requests, without the flight between them.
+    asked: Replayed,
+    /// In pieces of 10 s.
     alone: Replayed,
 }
 
 impl Coupling {
-    /// By how much more of a processor it took, per cent of ns-3 alone; `None` where alone it took nothing.
-    fn percent(&self) -> Option<f64> {
-        let alone_ns = self.alone.spent.ns3_ns + self.alone.spent.asking_ns;
-        let coupled_ns = self.spent.ns3_ns + self.spent.asking_ns;
-        (alone_ns > 0).then(|| (coupled_ns as f64 / alone_ns as f64 - 1.0) * 100.0)
+    /// By how much more of a processor it took, per cent of ns-3 alone; a dash where alone it took nothing.
+    fn percent(&self, spent: Spent) -> String {
+        let (alone, spent) = (all_ns(self.alone.spent), all_ns(spent));
+        if alone == 0 {
+            "-".to_owned()
+        } else {
+            format!("{:.1}", (spent as f64 / alone as f64 - 1.0) * 100.0)
+        }
     }
+}
+
+/// Of a processor, by both ends.
+fn all_ns(spent: Spent) -> u64 {
+    spent.ns3_ns + spent.asking_ns
 }
 
 impl Phases {
@@ -141,18 +154,22 @@ impl Phases {
             us(*medium_s)
         );
         if let Some(coupling) = coupling {
-            let Coupling { receptions, spent: Spent { round_trips, ns3_ns, asking_ns }, alone } = coupling;
+            let Coupling { receptions, spent, asked, alone } = coupling;
             let seconds = |ns: u64| ns as f64 * 1e-9;
             // Writing to a string does not fail.
             let _ = writeln!(
                 text,
-                "  ns-3: {round_trips} round trips, {receptions} receptions, {:.2} s of a core and {:.2} s to ask it; alone {} \
-                 receptions, {:.2} s: coupling {} %",
-                seconds(*ns3_ns),
-                seconds(*asking_ns),
+                "  ns-3: {} round trips, {receptions} receptions, {:.3} s of a core and {:.3} s to ask it; asked so without the flight {} \
+                 receptions, {:.3} s; alone {} receptions, {:.3} s: coupling {} %, in the flight {} %",
+                spent.round_trips,
+                seconds(spent.ns3_ns),
+                seconds(spent.asking_ns),
+                asked.receptions,
+                seconds(all_ns(asked.spent)),
                 alone.receptions,
-                seconds(alone.spent.ns3_ns + alone.spent.asking_ns),
-                coupling.percent().map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1}"))
+                seconds(all_ns(alone.spent)),
+                coupling.percent(asked.spent),
+                coupling.percent(*spent)
             );
         }
         text
@@ -309,7 +326,9 @@ mod tests {
                 assert!(coupling.receptions > 100, "{coupling:?}");
                 assert!(coupling.receptions.abs_diff(coupling.alone.receptions) <= 2, "{coupling:?}");
                 assert!(coupling.spent.round_trips > 100 && coupling.alone.spent.round_trips < 30);
-                assert!(phases.text().contains("coupling "), "{}", phases.text());
+                let of = |one: &Replayed| (one.receptions, one.spent.round_trips);
+                assert_eq!(of(&coupling.asked), (coupling.receptions, coupling.spent.round_trips));
+                assert!(phases.text().contains(" %, in the flight "), "{}", phases.text());
             }
         }
     }

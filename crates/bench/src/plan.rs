@@ -665,7 +665,7 @@ impl Plan {
 }
 
 /// The profile that is most like a program.
-fn profile_of(path: &Path) -> Result<Profile> {
+pub(crate) fn profile_of(path: &Path) -> Result<Profile> {
     profile(path).context("autopilot")?.with_context(|| {
         format!("autopilot: found no version in {}, expected an ArduCopter SITL program", path.display())
     })

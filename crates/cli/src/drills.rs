@@ -1,14 +1,15 @@
 //! `wingbeat bench drills` and `wingbeat bench drill`: fault drills in virtual time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use wingbeat_bench::drills::{
     self, AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, Kind, SLOPE_M, SPEED_M_S, WIND_M_S,
 };
+use wingbeat_bench::plan::ARDUCOPTER;
 use wingbeat_geo::formation::Layout;
 use wingbeat_sim::motion::Profile;
 
@@ -27,6 +28,9 @@ pub(crate) struct ConditionsArguments {
     /// The version of ArduCopter that is simulated: 3.5.7 or 4.6.2.
     #[arg(long, value_name = "VERSION")]
     profile: Option<Profile>,
+    /// What flies instead of a simulated flight controller: arducopter:PATH, an ArduCopter SITL program in lock step (docs/lockstep.md).
+    #[arg(long, value_name = "AUTOPILOT", conflicts_with_all = ["profile", "gps_noise_m", "gnss_bias_m"])]
+    autopilot: Option<String>,
     /// Constant position error of each aircraft, metres, in a direction of its own.
     #[arg(long, value_name = "M", value_parser = gnss_bias_m, allow_negative_numbers = true)]
     gnss_bias_m: Option<f64>,
@@ -65,7 +69,19 @@ impl ConditionsArguments {
             slope_m: self.slope_m.unwrap_or(otherwise.slope_m),
             speed_m_s: self.speed_m_s.or(otherwise.speed_m_s),
             is_at_budget: self.at_budget || otherwise.is_at_budget,
+            arducopter: otherwise.arducopter,
         }
+    }
+
+    /// What flies where nothing is drawn.
+    fn usual(&self) -> Result<Conditions> {
+        let Some(autopilot) = &self.autopilot else { return Ok(Conditions::default()) };
+        let path = autopilot.strip_prefix(ARDUCOPTER).with_context(|| {
+            format!("--autopilot: found '{autopilot}', expected {ARDUCOPTER}PATH (a version is chosen by --profile)")
+        })?;
+        // Named once by a process; conditions are copied for each drill.
+        let program: &'static Path = Box::leak(std::path::absolute(path)?.into_boxed_path());
+        Conditions::default().flown_by(program)
     }
 }
 
@@ -123,7 +139,7 @@ pub(crate) struct DrillsArguments {
     /// Draw the conditions that are not named from each drill's seed: 2 to 25 aircraft, 0.3 to 0.6 m of wandering and
     /// up to 1.5 m of constant position error, up to 3 m of slope, both autopilots, as much wind as they hold their places in, any
     /// formation, both manners of taking off and landing.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "autopilot")]
     varied: bool,
     #[command(flatten)]
     conditions: ConditionsArguments,
@@ -151,6 +167,9 @@ pub(crate) struct DrillArguments {
 impl DrillsArguments {
     /// Which autopilot they fly.
     fn autopilot(&self) -> String {
+        if let Some(autopilot) = &self.conditions.autopilot {
+            return format!("{}, in lock step", autopilot.trim_start_matches(ARDUCOPTER));
+        }
         match self.conditions.profile {
             Some(profile) => format!("ArduCopter {profile}, simulated"),
             None if self.varied => "ArduCopter 3.5.7 or 4.6.2, simulated, as each seed draws it".into(),
@@ -170,19 +189,32 @@ fn name_panics() {
     }));
 }
 
+fn why_left_out(kind: Kind) -> String {
+    format!("{}: a fault of the flight controller, its sensors or its pilot, for simulated ones", kind.name())
+}
+
+/// What a program cannot be made to do is refused.
+fn check_kinds(kinds: &[Kind], usual: &Conditions) -> Result<()> {
+    let refused = kinds.iter().find(|kind| usual.arducopter.is_some() && kind.is_of_controller());
+    refused.map_or(Ok(()), |kind| {
+        bail!("--kind {}, expected one of companions, lines and radio with --autopilot", why_left_out(*kind))
+    })
+}
+
 /// Flies many and prints one table.
 pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
     name_panics();
-    let all: Vec<Kind> = Kind::all().collect();
+    let usual = arguments.conditions.usual()?;
+    let (left_out, all): (Vec<Kind>, Vec<Kind>) =
+        Kind::all().partition(|kind| usual.arducopter.is_some() && kind.is_of_controller());
     let kinds = if arguments.kinds.is_empty() { &all } else { &arguments.kinds };
+    if arguments.kinds.is_empty() {
+        left_out.iter().for_each(|kind| eprintln!("left out: {}", why_left_out(*kind)));
+    }
+    check_kinds(kinds, &usual)?;
     let began = Instant::now();
-    let conditions = |seed| {
-        arguments.conditions.over(if arguments.varied {
-            Conditions::drawn(seed)
-        } else {
-            Conditions::default()
-        })
-    };
+    let conditions =
+        |seed| arguments.conditions.over(if arguments.varied { Conditions::drawn(seed) } else { usual });
     let (first, seeds) = (arguments.first, arguments.seeds);
     let outcomes = drills::drills(kinds, first, seeds, arguments.threads.into(), conditions)?;
     let wall_s = began.elapsed().as_secs_f64();
@@ -205,7 +237,9 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
 /// Flies one and prints its story.
 pub(crate) fn run_one(arguments: &DrillArguments) -> Result<ExitCode> {
     name_panics();
-    let conditions = arguments.conditions.over(Conditions::default());
+    let usual = arguments.conditions.usual()?;
+    check_kinds(&[arguments.kind], &usual)?;
+    let conditions = arguments.conditions.over(usual);
     let outcome = drills::recorded(arguments.kind, arguments.seed, conditions, arguments.record.as_deref())?;
     print!("{}", drills::story(&outcome));
     if arguments.log {

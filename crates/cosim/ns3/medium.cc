@@ -30,12 +30,14 @@ using namespace ns3;
 namespace {
 
 // Of the frames; the Rust side refuses another.
-const uint16_t PROTOCOL = 2;
+const uint16_t PROTOCOL = 3;
 // Datagrams of the aircraft, and of the flows.
 const uint16_t PORT = 14650, FLOW_PORT = 14651;
 // It stops so long after a first arrival: what arrives elsewhere of the same frame comes along.
 const Time GRACE = MicroSeconds(2);
 const uint64_t NEVER = UINT64_MAX;
+// Bits of a request.
+const uint8_t STOPS_AT_ARRIVALS = 1, WANTS_USED = 2;
 
 // Tells when the next event is.
 class Peeking : public MapScheduler
@@ -154,22 +156,39 @@ struct Flow
     }
 };
 
-bool ReadAll(void* to, size_t bytes)
+// Standard input, read by one call for a frame.
+class Input
 {
-    auto* at = static_cast<uint8_t*>(to);
-    while (bytes > 0) {
-        const ssize_t got = read(STDIN_FILENO, at, bytes);
-        if (got < 0 && errno == EINTR) {
-            continue;
+  public:
+    bool Read(void* to, size_t bytes)
+    {
+        while (m_end - m_begin < bytes) {
+            if (m_begin > 0) {
+                std::memmove(m_buffer.data(), m_buffer.data() + m_begin, m_end - m_begin);
+                m_end -= m_begin;
+                m_begin = 0;
+            }
+            if (m_buffer.size() < bytes) {
+                m_buffer.resize(bytes);
+            }
+            const ssize_t got = read(STDIN_FILENO, m_buffer.data() + m_end, m_buffer.size() - m_end);
+            if (got < 0 && errno == EINTR) {
+                continue;
+            }
+            if (got <= 0) {
+                return false;
+            }
+            m_end += static_cast<size_t>(got);
         }
-        if (got <= 0) {
-            return false;
-        }
-        at += got;
-        bytes -= static_cast<size_t>(got);
+        std::memcpy(to, m_buffer.data() + m_begin, bytes);
+        m_begin += bytes;
+        return true;
     }
-    return true;
-}
+
+  private:
+    std::vector<uint8_t> m_buffer = std::vector<uint8_t>(1 << 16);
+    size_t m_begin = 0, m_end = 0;
+};
 
 bool WriteAll(const std::vector<uint8_t>& from)
 {
@@ -359,21 +378,23 @@ int main(int argc, char** argv)
         return 1;
     }
     std::vector<uint8_t> frame, answer;
+    Input input;
     while (true) {
         uint32_t length;
-        if (!ReadAll(&length, sizeof length)) {
+        if (!input.Read(&length, sizeof length)) {
             return 0;
         }
         if (length > (16u << 20)) {
             return Refuse("frame: found " + std::to_string(length) + " bytes, expected at most 16 MiB");
         }
         frame.resize(length);
-        if (!ReadAll(frame.data(), length)) {
+        if (!input.Read(frame.data(), length)) {
             return 0;
         }
         Fields fields{frame};
         const auto until_ns = fields.Get<uint64_t>();
-        g_stops_at_arrivals = fields.Get<uint8_t>() != 0;
+        const auto flags = fields.Get<uint8_t>();
+        g_stops_at_arrivals = (flags & STOPS_AT_ARRIVALS) != 0;
         const auto now_ns = static_cast<uint64_t>(Simulator::Now().GetNanoSeconds());
         const auto moves = fields.Get<uint32_t>();
         for (uint32_t k = 0; k < moves && !fields.broken; k++) {
@@ -417,7 +438,7 @@ int main(int argc, char** argv)
         Put<uint32_t>(answer, 0);
         Put<uint64_t>(answer, static_cast<uint64_t>(Simulator::Now().GetNanoSeconds()));
         Put<uint64_t>(answer, Peeking::Next());
-        Put<uint64_t>(answer, UsedNs());
+        Put<uint64_t>(answer, (flags & WANTS_USED) != 0 ? UsedNs() : 0);
         Put<uint32_t>(answer, static_cast<uint32_t>(g_received.size()));
         for (const Reception& one : g_received) {
             Put<uint64_t>(answer, one.at_ns);

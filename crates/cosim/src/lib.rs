@@ -14,7 +14,8 @@
 //! | [`gazebo`] | the packets of 3.5's model `gazebo`: outputs from it, sensors to it |
 //! | [`json`] | the same of 4.x's model `JSON` |
 //! | [`ns3`] | ns-3 as the world's [`Medium`](wingbeat_sim::medium::Medium) |
-//! | [`method`] | how the flight and ns-3 keep one time: ours, and those of a published comparison
+//! | [`method`] | how the flight and ns-3 keep one time: ours, and those of a published comparison |
+//! | [`same_core`] | a thread and the program that it waits for, on one core of the processor |
 //! | [`tape`] | what was asked of ns-3, to be run again without the world |
 //! | [`hosts`] | aircraft of one world on several computers |
 //! | [`copter`] | one aircraft: process, packets, physics, as the world's [`Autopilot`](wingbeat_sim::autopilot::Autopilot) |
@@ -30,5 +31,6 @@ pub mod ports;
 pub mod process;
 pub mod program;
 pub mod proxy;
+mod same_core;
 pub mod script;
 pub mod tape;

@@ -7,15 +7,15 @@
 //! | request | bytes | | answer | bytes |
 //! |---|---|---|---|---|
 //! | until, ns | 8 | | reached, ns | 8 |
-//! | whether it stops at a reception | 1 | | its next event, ns | 8 |
-//! | moves | 4 | | of a processor used so far, ns | 8 |
+//! | 1: it stops at a reception; 2: it says what it used | 1 | | its next event, ns | 8 |
+//! | moves | 4 | | of a processor used so far, ns, or 0 | 8 |
 //! | each: at ns; of each radio: east, north, up, metres | 8; 24 | | receptions | 4 |
 //! | datagrams | 4 | | each: at ns, receiver, id | 14 |
 //! | each: at ns, sender, id, bytes | 16 | | arrivals of flows | 4 |
 //! | | | | each: at ns, flow, bytes | 16 |
 //!
 //! It stops 2 µs after a first reception, so that what an aircraft sends because of one is on the air at most 2 µs late. It is
-//! not asked while it has nothing to do. The content of datagrams stays here: it is told their sizes. What was asked of it may be
+//! not asked while it has nothing to do. A thread that waits for each answer shares a core with the program ([`crate::same_core`]). The content of datagrams stays here: it is told their sizes. What was asked of it may be
 //! kept as a [`Tape`], and run again without the world: [`crate::tape`].
 #![allow(clippy::disallowed_methods, reason = "another program is waited for, and may fall silent")]
 
@@ -37,13 +37,19 @@ use wingbeat_sim::medium::timing::Nanos;
 use wingbeat_sim::medium::{FlowFigures, Lateness, Medium, Reception};
 
 use crate::method::Method;
+use crate::same_core::SameCore;
 use crate::tape::{Sent, Tape};
 
 /// The program's name, and the environment's key for its path.
 const PROGRAM: &str = "wingbeat-ns3";
 const PROGRAM_KEY: &str = "WINGBEAT_NS3";
 const MAGIC: &[u8; 4] = b"WBN3";
-const PROTOCOL: u16 = 2;
+const PROTOCOL: u16 = 3;
+/// Bits of a request.
+const STOPS: u8 = 1;
+const WANTS_USED: u8 = 2;
+/// An answer is read in one piece unless it is longer.
+const READ_BYTES: usize = 1 << 16;
 /// More than any answer needs: every datagram of a second at every radio.
 const ANSWER_BYTES_MOST: usize = 64 << 20;
 /// What is still under way after so long was received wherever it is to be received: a datagram waits at most 0.5 s in
@@ -244,10 +250,9 @@ pub struct Ns3 {
     flows: Vec<FlowFigures>,
     lateness: Lateness,
     spent: Spent,
-    /// What this thread had used of a processor when it began to ask.
-    began_ns: u64,
-    /// Used by the program before it was first asked.
+    /// Used by the program before what it costs was counted; `None` while that is not counted.
     ns3_before_ns: Option<u64>,
+    same_core: SameCore,
     tape: Option<Arc<Mutex<Tape>>>,
     request: Vec<u8>,
     answer: Vec<u8>,
@@ -277,6 +282,7 @@ impl Ns3 {
             .stderr(Stdio::from(printed.try_clone()?))
             .spawn()
             .with_context(|| format!("{}: it does not start", program.display()))?;
+        let same_core = SameCore::with(&child);
         let mut medium = Self {
             child,
             socket: ours,
@@ -301,8 +307,8 @@ impl Ns3 {
                 .collect(),
             lateness: Lateness::default(),
             spent: Spent::default(),
-            began_ns: 0,
             ns3_before_ns: None,
+            same_core,
             tape: None,
             request: Vec::new(),
             answer: Vec::new(),
@@ -321,9 +327,20 @@ impl Ns3 {
         Ok(medium)
     }
 
-    /// What it has cost since it was first asked.
+    /// What it has cost since [`Ns3::count_cost`].
     pub fn spent(&self) -> Spent {
         self.spent
+    }
+
+    /// Counts from now on what it costs; its start is no part of that.
+    ///
+    /// # Errors
+    /// The program answers nothing.
+    pub fn count_cost(&mut self) -> Result<()> {
+        self.ns3_before_ns = Some(0);
+        self.ask(0, false)?;
+        (self.ns3_before_ns, self.spent) = (Some(self.spent.ns3_ns), Spent::default());
+        Ok(())
     }
 
     /// Keeps from now on what is asked of it, and what that costs.
@@ -331,8 +348,7 @@ impl Ns3 {
     /// # Errors
     /// The program answers nothing.
     pub fn keep(&mut self) -> Result<Arc<Mutex<Tape>>> {
-        // Its start is no part of what the flight costs.
-        self.ask(0, false)?;
+        self.count_cost()?;
         let tape = Arc::new(Mutex::new(Tape::new(self.movers)));
         Ok(Arc::clone(self.tape.insert(tape)))
     }
@@ -393,24 +409,32 @@ impl Ns3 {
 
     /// Asks once what happens until then, or until something has arrived.
     pub(crate) fn ask(&mut self, until_ns: u64, stops: bool) -> Result<Vec<Arrived>> {
-        self.begin(until_ns, stops)?;
-        self.finish(until_ns)
+        if !stops {
+            self.begin(until_ns, stops)?;
+            return self.finish(until_ns);
+        }
+        // Programs that are started from now on would be on that core too; a flight's are by now.
+        self.same_core.before_asking();
+        let answer = self.begin(until_ns, stops).and_then(|()| self.finish(until_ns));
+        self.same_core.after_asking();
+        answer
     }
 
     /// Asks, and does not wait for the answer.
     pub(crate) fn begin(&mut self, until_ns: u64, stops: bool) -> Result<()> {
-        self.began_ns = used_ns();
         // What is later is for a later request.
         let moves = self.moves.partition_point(|(at_ns, _)| *at_ns <= until_ns);
         let queued = self.queued.partition_point(|sent| sent.at_ns <= until_ns);
         if let Some(tape) = &self.tape {
             let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
-            tape.take(&self.moves[..moves], &self.queued[..queued], self.movers);
+            tape.take(until_ns, &self.moves[..moves], &self.queued[..queued], self.movers);
         }
+        let began_ns = self.used_ns();
         self.request.clear();
         self.request.extend([0; 4]);
         self.request.extend(until_ns.to_le_bytes());
-        self.request.push(u8::from(stops));
+        let wants_used = if self.ns3_before_ns.is_some() { WANTS_USED } else { 0 };
+        self.request.push(if stops { STOPS | wants_used } else { wants_used });
         self.request.extend((moves as u32).to_le_bytes());
         for (at_ns, places) in self.moves.drain(..moves) {
             self.request.extend(at_ns.to_le_bytes());
@@ -429,25 +453,19 @@ impl Ns3 {
         self.request[..4].copy_from_slice(&length.to_le_bytes());
         self.spent.round_trips += 1;
         let written = self.socket.write_all(&self.request);
-        self.spent.asking_ns += used_ns().saturating_sub(self.began_ns);
+        self.spent.asking_ns += self.used_ns().saturating_sub(began_ns);
         written.map_err(|error| self.silent(&error))
     }
 
     /// The answer to what was asked until then.
     pub(crate) fn finish(&mut self, until_ns: u64) -> Result<Vec<Arrived>> {
-        self.began_ns = used_ns();
-        let mut read = || {
-            let mut length = [0; 4];
-            self.socket.read_exact(&mut length)?;
-            let length = (u32::from_le_bytes(length) as usize).min(ANSWER_BYTES_MOST);
-            self.answer.resize(length, 0);
-            self.socket.read_exact(&mut self.answer)
+        let began_ns = self.used_ns();
+        let length = match read_answer(&mut self.socket, &mut self.answer) {
+            Ok(length) => length,
+            Err(error) => return Err(self.silent(&error)),
         };
-        if let Err(error) = read() {
-            return Err(self.silent(&error));
-        }
-        let broken = || anyhow!("ns-3: found an answer of {} bytes that is none", self.answer.len());
-        let mut fields = Fields(&self.answer);
+        let broken = || anyhow!("ns-3: found an answer of {length} bytes that is none");
+        let mut fields = Fields(&self.answer[4..4 + length]);
         let answer = (|| {
             let (reached_ns, next_ns, used_ns) = (fields.u64()?, fields.u64()?, fields.u64()?);
             let receptions = fields.u32()?;
@@ -478,9 +496,10 @@ impl Ns3 {
                 flow.count(Nanos(at_ns).instant(), bytes);
             }
         }
-        let before_ns = *self.ns3_before_ns.get_or_insert(ns3_used_ns);
-        self.spent.ns3_ns = ns3_used_ns.saturating_sub(before_ns);
-        self.spent.asking_ns += used_ns().saturating_sub(self.began_ns);
+        if let Some(before_ns) = self.ns3_before_ns {
+            self.spent.ns3_ns = ns3_used_ns.saturating_sub(before_ns);
+            self.spent.asking_ns += self.used_ns().saturating_sub(began_ns);
+        }
         if let Some(tape) = &self.tape {
             let mut tape = tape.lock().unwrap_or_else(PoisonError::into_inner);
             tape.answered(reached_ns, received.len() as u64, self.spent);
@@ -542,6 +561,15 @@ impl Ns3 {
         self.forget();
     }
 
+    /// What this thread has used of a processor, where that is counted: the question is a system call.
+    fn used_ns(&self) -> u64 {
+        if self.ns3_before_ns.is_none() {
+            return 0;
+        }
+        let used = clock_gettime(ClockId::ThreadCPUTime);
+        used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+    }
+
     /// How far it has come, in its time.
     pub(crate) fn reached_ns(&self) -> u64 {
         self.reached_ns
@@ -581,10 +609,23 @@ pub(crate) struct Arrived {
     id: u32,
 }
 
-/// What this thread has used of a processor.
-fn used_ns() -> u64 {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+/// Reads an answer behind its length, both into `buffer`; how many bytes came, which are more than were announced if it is none.
+fn read_answer(socket: &mut UnixStream, buffer: &mut Vec<u8>) -> std::io::Result<usize> {
+    buffer.resize(buffer.len().max(READ_BYTES), 0);
+    let (mut got, mut expected) = (0, 4);
+    while got < expected {
+        match socket.read(&mut buffer[got..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(read) => got += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(length) = buffer[..got].first_chunk() {
+            expected = 4 + (u32::from_le_bytes(*length) as usize).min(ANSWER_BYTES_MOST);
+            buffer.resize(buffer.len().max(expected), 0);
+        }
+    }
+    Ok(got - 4)
 }
 
 impl Drop for Ns3 {

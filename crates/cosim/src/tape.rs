@@ -34,6 +34,8 @@ pub struct Tape {
     /// Of the radios that move, from a time on.
     moves: Vec<(u64, Vec<DVec3>)>,
     sent: Vec<Sent>,
+    /// Of each request: until when, and how many moves and datagrams had come by then.
+    asked: Vec<(u64, usize, usize)>,
     end_ns: u64,
     /// Receptions of datagrams, flows not counted.
     pub receptions: u64,
@@ -85,9 +87,10 @@ impl Tape {
         self.end_ns = self.end_ns.max(at_ns);
     }
 
-    pub(crate) fn take(&mut self, moves: &[(u64, Vec<DVec3>)], sent: &[Sent], movers: usize) {
+    pub(crate) fn take(&mut self, until_ns: u64, moves: &[(u64, Vec<DVec3>)], sent: &[Sent], movers: usize) {
         self.moves.extend(moves.iter().map(|(at_ns, places)| (*at_ns, places[..movers].to_vec())));
         self.sent.extend_from_slice(sent);
+        self.asked.push((until_ns, self.moves.len(), self.sent.len()));
     }
 
     pub(crate) fn answered(&mut self, reached_ns: u64, receptions: u64, spent: Spent) {
@@ -102,8 +105,7 @@ impl Tape {
     /// ns-3 does not start, ends, or falls silent.
     pub fn replay(&self, program: &Path, config: &Config, seed: u64, silence: Duration) -> Result<Replayed> {
         let mut ns3 = Ns3::start(program, config, seed, self.movers, silence)?;
-        // Its start is no part of what the flight costs.
-        ns3.run_to(Instant::ZERO)?;
+        ns3.count_cost()?;
         let (mut moves, mut sent) = (self.moves.iter().peekable(), self.sent.iter().peekable());
         let mut receptions = 0;
         let mut until_ns = 0;
@@ -117,10 +119,35 @@ impl Tape {
             }
             receptions += ns3.run_to(Nanos(until_ns).instant())?;
         }
-        Ok(Replayed {
-            receptions,
-            flows: wingbeat_sim::medium::Medium::flows(&ns3).to_vec(),
-            spent: ns3.spent(),
-        })
+        Ok(Self::replayed(&ns3, receptions))
+    }
+
+    /// The same by the requests of the flight, one after the other: what they cost where nothing else happens between them.
+    ///
+    /// # Errors
+    /// As [`Tape::replay`].
+    pub fn ask_again(
+        &self,
+        program: &Path,
+        config: &Config,
+        seed: u64,
+        silence: Duration,
+    ) -> Result<Replayed> {
+        let mut ns3 = Ns3::start(program, config, seed, self.movers, silence)?;
+        ns3.count_cost()?;
+        let (mut moved, mut sent, mut receptions) = (0, 0, 0);
+        for &(until_ns, moves_until, sent_until) in &self.asked {
+            for (at_ns, places) in &self.moves[moved..moves_until] {
+                ns3.moves_at(Nanos(*at_ns).instant(), places);
+            }
+            self.sent[sent..sent_until].iter().for_each(|one| ns3.send_again(*one));
+            (moved, sent) = (moves_until, sent_until);
+            receptions += ns3.ask(until_ns, true)?.len() as u64;
+        }
+        Ok(Self::replayed(&ns3, receptions))
+    }
+
+    fn replayed(ns3: &Ns3, receptions: u64) -> Replayed {
+        Replayed { receptions, flows: wingbeat_sim::medium::Medium::flows(ns3).to_vec(), spent: ns3.spent() }
     }
 }

@@ -219,7 +219,7 @@ fn pretender(script: &str) -> (tempfile::TempDir, PathBuf) {
 fn what_is_no_such_program_is_named() {
     for (script, expected) in [
         ("echo no route >&2; exit 3", "ns-3 ended: exit status: 3, it printed: no route"),
-        ("printf 'WBN3\\001\\000'; cat", "expected wingbeat-ns3 with protocol 2: build it again"),
+        ("printf 'WBN3\\001\\000'; cat", "expected wingbeat-ns3 with protocol 3: build it again"),
         ("printf 'hello world'; cat", "found a greeting of [104, 101,"),
         ("sleep 5", "ns-3 fell silent: found no answer"),
     ] {
@@ -236,9 +236,15 @@ fn what_is_no_such_program_is_named() {
 
 #[test]
 fn an_answer_that_is_none_is_one_message() {
-    // A greeting, then a frame of 3 bytes.
-    let (_folder, path) = pretender("printf 'WBN3\\002\\000\\003\\000\\000\\000abc'; cat >/dev/null");
-    let mut medium = Ns3::start(&path, &Config::default(), 1, 2, SILENCE).expect("its greeting is right");
-    let error = medium.advance(ms(20), &mut Vec::new()).expect_err("that is no answer");
-    assert_eq!(error, "ns-3: found an answer of 3 bytes that is none");
+    let empty = "\\000".repeat(32);
+    for (frame, bytes) in [
+        ("\\003\\000\\000\\000abc".to_owned(), 3),
+        // More than was announced.
+        (format!("\\040\\000\\000\\000{empty}ab"), 34),
+    ] {
+        let (_folder, path) = pretender(&format!("printf 'WBN3\\003\\000{frame}'; cat >/dev/null"));
+        let mut medium = Ns3::start(&path, &Config::default(), 1, 2, SILENCE).expect("its greeting is right");
+        let error = medium.advance(ms(20), &mut Vec::new()).expect_err("that is no answer");
+        assert_eq!(error, format!("ns-3: found an answer of {bytes} bytes that is none"));
+    }
 }

@@ -25,7 +25,7 @@ const HEADER: &str = "\
 ";
 
 /// Less than a minute in all on two cores; compared in `cargo xtask test`.
-const QUICK: [&str; 38] = [
+const QUICK: [&str; 39] = [
     DRILLS,
     // Seeds that the documents quote.
     "bench drill --kind combined --seed 141",
@@ -46,6 +46,7 @@ const QUICK: [&str; 38] = [
     "bench run crates/bench/plans/channel-saturation.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/csma-swarm.toml --seed 1",
     "bench run crates/bench/plans/followme-least.toml --seed 1 --repeat 1",
+    "bench run crates/bench/plans/followme-nine.toml --seed 1",
     "bench run crates/bench/plans/followme-refresh.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/followme-sitl.toml --seed 1",
     "bench run crates/bench/plans/mbcap-beacon.toml --seed 1 --repeat 1",

@@ -157,7 +157,7 @@ impl Item {
         let same_position = (self.latitude_e7, self.longitude_e7) == (other.latitude_e7, other.longitude_e7);
         // A fence has no height of its own: it is not stored.
         let same_altitude = fence
-            || (centimetres(self.altitude_m) == centimetres(other.altitude_m)
+            || (libm::fabsf(self.altitude_m - other.altitude_m) <= ALTITUDE_CUT_M
                 && is_relative(self.frame) == is_relative(other.frame));
         let same_param = |i: usize| libm::fabsf(self.params[i] - other.params[i]) <= 0.5;
         self.command == other.command
@@ -166,7 +166,11 @@ impl Item {
     }
 }
 
-/// An altitude as ArduCopter stores it.
+/// By so much an altitude may be held lower, metres: ArduCopter cuts what is less than a centimetre, and its arithmetic in single precision
+/// cuts some whole centimetres by one.
+const ALTITUDE_CUT_M: f32 = 0.0105;
+
+/// An altitude in whole centimetres, which is what ArduCopter stores.
 fn centimetres(altitude_m: f32) -> i32 {
     libm::roundf(altitude_m * 100.0) as i32
 }
@@ -323,6 +327,8 @@ mod tests {
             item.is_held_as(&other)
         };
         assert!(with(|i| i.altitude_m += 0.001) && with(|i| i.params[3] = 90.0));
+        // 20.129 m is held as 20.12 m by ArduCopter 3.5.7.
+        assert!(with(|i| i.altitude_m = 20.12));
         assert!(!with(|i| i.latitude_e7 += 1) && !with(|i| i.altitude_m += 0.02));
         assert!(!with(|i| i.frame = MavFrame::MAV_FRAME_GLOBAL) && !with(|i| i.params[0] = 1.0));
         let (slow, fast) = (Item::speed(5.0), Item::speed(6.0));

@@ -1,6 +1,7 @@
 //! In which conditions a drill is flown: how many aircraft, which autopilot, how good its position, how much wind.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use wingbeat_geo::DVec3;
@@ -13,6 +14,7 @@ use wingbeat_sim::rng::{self, Pcg64Mcg};
 use wingbeat_wire::{Point, VehicleId};
 
 use crate::plan::conditions::{GUST_LENGTH_M, GUST_S};
+use crate::plan::{self, ARDUCOPTER};
 use crate::scenario::{self, PLACEMENT_ERROR_M, Scenario, Task};
 
 /// Aircraft in a drill.
@@ -73,6 +75,8 @@ pub struct Conditions {
     /// Whether a swarm stands, flies and lands as near to each other as its aircraft accept in these surroundings, instead of
     /// at drawn distances, and is told of them what is so.
     pub is_at_budget: bool,
+    /// The ArduCopter program that flies in lock step instead of a simulated flight controller.
+    pub arducopter: Option<&'static Path>,
 }
 
 impl Default for Conditions {
@@ -90,11 +94,21 @@ impl Default for Conditions {
             slope_m: 0.0,
             speed_m_s: None,
             is_at_budget: false,
+            arducopter: None,
         }
     }
 }
 
 impl Conditions {
+    /// Flown by this program, whose position has no noise of ours.
+    ///
+    /// # Errors
+    /// It is not there, or no ArduCopter.
+    pub fn flown_by(self, program: &'static Path) -> anyhow::Result<Self> {
+        let profile = plan::profile_of(program)?;
+        Ok(Self { profile, gps_noise_m: 0.0, arducopter: Some(program), ..self })
+    }
+
     /// Drawn from a drill's seed: up to 25 aircraft, up to 0.6 m of wandering and 1.5 m of constant position error, as much wind
     /// as its autopilot, which is either, holds its place in, up to 3 m of slope, any formation, either manner of taking off and
     /// landing.
@@ -143,6 +157,7 @@ impl Conditions {
     pub(super) fn surround(&self, scenario: &mut Scenario, rng: &mut Pcg64Mcg) {
         scenario.gps_noise_m = self.gps_noise_m;
         scenario.profile = self.profile;
+        scenario.arducopter = self.arducopter.map(Path::to_owned);
         scenario.wind = WindParameters {
             speed_m_s: self.wind_m_s,
             direction_rad: rng::uniform(rng) * core::f64::consts::TAU,
@@ -246,13 +261,16 @@ impl fmt::Display for Conditions {
         if self.aircraft != usual.aircraft {
             write!(f, " --uavs {}", self.aircraft)?;
         }
-        if self.gps_noise_m != usual.gps_noise_m {
+        // A program has a version and no noise of ours.
+        if self.gps_noise_m != usual.gps_noise_m && self.arducopter.is_none() {
             write!(f, " --gps-noise-m {}", self.gps_noise_m)?;
         }
         if self.wind_m_s != usual.wind_m_s {
             write!(f, " --wind-m-s {}", self.wind_m_s)?;
         }
-        if self.profile != usual.profile {
+        if let Some(program) = self.arducopter {
+            write!(f, " --autopilot {ARDUCOPTER}{}", program.display())?;
+        } else if self.profile != usual.profile {
             write!(f, " --profile {}", self.profile)?;
         }
         if self.gnss_bias_m != usual.gnss_bias_m {
@@ -316,11 +334,17 @@ mod tests {
             slope_m: 3.0,
             speed_m_s: Some(15.0),
             is_at_budget: true,
+            arducopter: None,
         };
         assert_eq!(
             hard.to_string(),
             " --uavs 16 --gps-noise-m 0.5 --wind-m-s 8 --profile 4.6.2 --gnss-bias-m 1.5 --formation random:1 \
              --take-off simultaneous --landing sequential --slope-m 3 --speed-m-s 15 --at-budget"
+        );
+        let real = Conditions { arducopter: Some(Path::new("/sitl/copter")), gps_noise_m: 0.0, ..hard };
+        assert!(
+            real.to_string().starts_with(" --uavs 16 --wind-m-s 8 --autopilot arducopter:/sitl/copter "),
+            "{real}"
         );
         assert!("both".parse::<Chosen>().unwrap_err().contains("found 'both'"));
         assert_eq!("4.6.2".parse(), Ok(Profile::Copter462));

@@ -81,6 +81,11 @@ impl Operator {
         }
     }
 
+    /// Whether *Setup* was accepted by an aircraft.
+    pub(super) fn has_set_up(&self) -> bool {
+        self.set_up.contains(&true)
+    }
+
     /// Whether *Start* was pressed for a swarm.
     pub(super) fn has_started(&self, swarm: usize) -> bool {
         self.started[swarm]

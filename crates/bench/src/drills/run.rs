@@ -28,6 +28,8 @@ const REST: Duration = Duration::from_secs(60);
 const AFTER_REST: Duration = Duration::from_secs(2);
 /// *Setup* is accepted within this, or never.
 const SET_UP_WITHIN: Duration = Duration::from_secs(10);
+/// By then a program has its position and accepts orders.
+const PROGRAM_READY_WITHIN: Duration = Duration::from_secs(120);
 /// So often a formation that is refused is drawn wider.
 const EASED_MOST: u32 = 8;
 /// A flight takes no longer than this until the last that goes wrong.
@@ -92,12 +94,14 @@ pub(super) fn fly(
     let mut drill = Drill::recorded(kind, script, seed, conditions, record)?;
     let end = loop {
         drill.step();
+        drill.check_world(seed)?;
         if let Some(end) = drill.run.end() {
             break end;
         }
     };
     if end == End::AtRest {
         drill.run.sky.advance(AFTER_REST);
+        drill.check_world(seed)?;
         drill.judge();
     }
     drill.rules.on_end(&drill.run, end);
@@ -110,8 +114,10 @@ pub(super) fn fly(
 fn is_set_up(kind: Kind, script: &Script, seed: u64, conditions: Conditions) -> anyhow::Result<bool> {
     let calm = Script { steps: vec![], ..script.clone() };
     let mut drill = Drill::new(kind, calm, seed, conditions)?;
-    while drill.run.sky.world.now() < Instant::ZERO + SET_UP_WITHIN {
+    let within = if conditions.arducopter.is_some() { PROGRAM_READY_WITHIN } else { SET_UP_WITHIN };
+    while drill.run.sky.world.now() < Instant::ZERO + within {
         drill.step();
+        drill.check_world(seed)?;
         if drill.run.sky.world.phase(FIRST) != Phase::Start {
             return Ok(true);
         }
@@ -152,6 +158,13 @@ impl Drill {
         self.run.sky.advance(STEP);
         self.judge();
         self.run.act();
+    }
+
+    /// # Errors
+    /// An autopilot cannot fly on: a program that ended or fell silent.
+    fn check_world(&self, seed: u64) -> anyhow::Result<()> {
+        let failure = self.run.sky.world.failure();
+        failure.map_or(Ok(()), |why| Err(anyhow::anyhow!("drill of seed {seed}: {why}")))
     }
 
     fn judge(&mut self) {
@@ -240,7 +253,10 @@ impl Run {
         let since = *self.rest_since.get_or_insert(now);
         let has_ended =
             |i: usize| !sky.lives(i) || matches!(sky.world.phase(i), Phase::Finished | Phase::Aborted);
-        self.faults.are_over() && ((0..sky.count()).all(has_ended) || now > since.max(sky.calm_at) + REST)
+        // A program that has no position yet is set up by no press.
+        let is_ready = sky.script.scenario.arducopter.is_none() || self.operator.has_set_up();
+        let rest = if is_ready { REST } else { PROGRAM_READY_WITHIN };
+        self.faults.are_over() && ((0..sky.count()).all(has_ended) || now > since.max(sky.calm_at) + rest)
     }
 }
 

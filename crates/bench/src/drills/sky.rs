@@ -12,6 +12,7 @@ use wingbeat_wire::VehicleId;
 use super::Conditions;
 use super::progress::Progress;
 use super::script::{Role, Script};
+use crate::lockstep::autopilots;
 use crate::scenario::ORIGIN;
 
 /// The master, and the piloted leader, is the first of its swarm.
@@ -72,18 +73,18 @@ impl Sky {
         let scenario = &script.scenario;
         scenario.check()?;
         let mut vehicles = Vec::new();
-        for i in 0..scenario.aircraft() {
-            vehicles.push((scenario.agent(i, seed)?, scenario.controller(i, seed)));
+        for (i, autopilot) in autopilots(scenario, seed)?.into_iter().enumerate() {
+            vehicles.push((scenario.agent(i, seed)?, autopilot));
         }
         if let (Some(others), Some(task)) = (&script.others, script.others_task()) {
-            for i in 0..others.aircraft() {
+            for (i, autopilot) in autopilots(others, seed)?.into_iter().enumerate() {
                 let me = OTHERS + i as u64;
                 let mut follow = task.config(VehicleId(me), VehicleId(OTHERS));
                 follow.swarm.surroundings = others.surroundings();
                 follow.swarm.landing_distance_m = follow.swarm.default_landing_distance_m();
                 let companion_loss = others.agent_config(i).companion_loss;
                 let config = AgentConfig { companion_loss, ..AgentConfig::new(follow) };
-                vehicles.push((Agent::new(config, seed ^ me, Instant::ZERO)?, others.controller(i, seed)));
+                vehicles.push((Agent::new(config, seed ^ me, Instant::ZERO)?, autopilot));
             }
         }
         let count = vehicles.len();

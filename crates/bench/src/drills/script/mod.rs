@@ -96,6 +96,24 @@ pub(super) enum Act {
     Inflict(Role, Fault),
 }
 
+impl Act {
+    /// The same without a flight controller or a pilot that must be made to act: of an aircraft that would fall the companion dies, and
+    /// the operator holds the one that a pilot would take.
+    fn of_companion(self) -> Self {
+        match self {
+            Self::Kill(role, Death::Falls) => Self::Kill(role, Death::Companion),
+            Self::Inflict(role, Fault::PilotTakes { .. }) => Self::Press(Command::Hold, Some(role)),
+            Self::Kill(..)
+            | Self::Silence(..)
+            | Self::Loss { .. }
+            | Self::Bursts { .. }
+            | Self::Partition { .. }
+            | Self::Press(..)
+            | Self::Inflict(..) => self,
+        }
+    }
+}
+
 /// Something that happens so long after an aircraft has come to a stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Step {
@@ -144,6 +162,9 @@ impl Script {
         conditions.surround(&mut script.scenario, &mut rng::child(seed, "drill wind", 0));
         if let Some(others) = &mut script.others {
             conditions.surround(others, &mut rng::child(seed, "drill wind", 0));
+        }
+        if conditions.arducopter.is_some() {
+            script.steps.iter_mut().for_each(|step| step.act = step.act.of_companion());
         }
         script
     }
