@@ -552,7 +552,7 @@ mod tests {
             longitude_e7: -3_000_000,
             altitude_mm: 0,
         };
-        FlightController::new(Config { home, ..Config::default() })
+        FlightController::new(Config::new(index as u8 + 1, home), index as u64, Instant::ZERO)
     }
 
     type Computer = std::thread::JoinHandle<Result<u64>>;
