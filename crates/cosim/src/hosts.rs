@@ -517,7 +517,8 @@ mod tests {
     use super::*;
 
     /// The first computer's end of threads that stand for the others.
-    struct Threads(Vec<(Sender<Vec<u8>>, Receiver<Vec<u8>>)>);
+    struct Threads(Vec<End>);
+    type End = (Sender<Vec<u8>>, Receiver<Vec<u8>>);
     struct Thread(Receiver<Vec<u8>>, Sender<Vec<u8>>);
 
     impl Exchange for Threads {
