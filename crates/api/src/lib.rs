@@ -67,7 +67,8 @@ pub use parameters::{
 };
 pub use planning::{
     FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFormat,
-    PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight, SavedPlan,
+    PlanConflict, PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight,
+    SavedPlan,
 };
 pub use records::{RecordedDatagrams, RecordedEvent, RecordedLog, RecordedResults, RecordedTrack, Records};
 

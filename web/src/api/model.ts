@@ -72,6 +72,7 @@ export type ParameterReference = Schemas['ParameterReference'];
 export type ParameterRow = Schemas['ParameterRow'];
 export type Phase = Schemas['Phase'];
 export type FleetMissionUpload = Schemas['FleetMissionUpload'];
+export type PlanConflict = Schemas['PlanConflict'];
 export type PlanDraft = Schemas['PlanDraft'];
 export type PlanFile = Schemas['PlanFile'];
 export type PlanProtocol = Schemas['PlanProtocol'];

@@ -2225,6 +2225,23 @@ export interface components {
          * @enum {string}
          */
         Phase: "start" | "preparing" | "ready" | "waiting" | "moving" | "ending" | "finished" | "aborted";
+        /** @description Two aircraft that would come near to each other if all started together. */
+        PlanConflict: {
+            /**
+             * Format: int32
+             * @description Seconds after the start.
+             */
+            after_s: number;
+            /**
+             * Format: double
+             * @description How far apart they are then, metres.
+             */
+            apart_m: number;
+            /** @description Where each of them is then. */
+            places: components["schemas"]["GeoPoint"][];
+            /** @description The two, 16 hexadecimal digits each. */
+            vehicles: string[];
+        };
         /** @description POST body: missions that would be sent. Nothing is sent to an aircraft. */
         PlanDraft: {
             /**
@@ -2249,16 +2266,23 @@ export interface components {
             distance_m: number;
             /** @description The formation's name; the same. */
             formation: string;
+            /**
+             * Format: double
+             * @description FollowMe: height above home at which the followers gather, metres.
+             */
+            height_m?: number | null;
             home?: components["schemas"]["GeoPoint"] | null;
-            /** @description `sequential` or `simultaneous`; the second where none is stated. */
+            /** @description `sequential` or `simultaneous`; the second where none is stated. FollowMe: `in_place` or `formation`. */
             landing?: string | null;
             /**
              * Format: double
              * @description Distance between slots when landing, metres; as published where none is stated.
              */
             landing_distance_m?: number | null;
-            /** @description The swarm's mission, or one for each aircraft. */
+            /** @description The swarm's mission, or one for each aircraft; none with FollowMe, whose leader is flown by a pilot. */
             missions: components["schemas"]["MissionUpload"][];
+            /** @description FollowMe: the leader's pilot in the bench, `drawn:SECONDS` (30 to 3600) or `published`; `drawn:60` where none is stated. */
+            pilot?: string | null;
             /** @description The protocol. */
             protocol: components["schemas"]["PlanProtocol"];
             /**
@@ -2288,6 +2312,8 @@ export interface components {
         };
         /** @description What would be flown, seen from where the aircraft are now. */
         PlanPreview: {
+            /** @description Pairs of aircraft on missions of their own that would come near to each other, the nearest first, at most 32. */
+            conflicts?: components["schemas"]["PlanConflict"][];
             /** @description What each aircraft would fly. */
             flights: components["schemas"]["PlannedFlight"][];
             formation?: components["schemas"]["PlanFormation"] | null;
@@ -2307,7 +2333,7 @@ export interface components {
          * @description What keeps the aircraft of a plan together, or apart.
          * @enum {string}
          */
-        PlanProtocol: "muscop" | "mbcap" | "mbcap-e" | "mission";
+        PlanProtocol: "muscop" | "mbcap" | "mbcap-e" | "mission" | "follow_me";
         /** @description What one aircraft would fly. */
         PlannedFlight: {
             /**
