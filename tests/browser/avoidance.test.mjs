@@ -24,6 +24,10 @@ test('the page shows two aircraft that avoid each other', { timeout: 8 * PHASE_M
     const name = 'meeting.kml';
     const buffer = Buffer.from(towardsEachOther(await rows(page)));
     await page.getByTestId('mission-files').setInputFiles({ name, mimeType: 'application/xml', buffer });
+    await until('the map marks where they would meet', async () =>
+      (await map.getAttribute('data-plan-conflicts')) === '1' && (await map.getAttribute('data-moving')) === 'false');
+    assert.match(await page.getByTestId('problem').first().innerText(), /UAV 1 and UAV 2 come within \d+ m of each other/);
+    await shot('plan-conflict');
     await page.getByTestId('give-missions').click();
     const given = page.getByTestId('mission-row');
     await until('both hold their mission', async () => {

@@ -29,6 +29,7 @@ async fn the_log_of_a_running_daemon_is_collected_with_its_clock_and_one_that_is
     rig.until("GNSS time", |s| s.navigation.is_some() && s.time_ms > 8_000 && s.log.written > 100).await;
     let out = tempfile::tempdir().unwrap();
     let wanted = Wanted {
+        checklists: vec![],
         out: out.path().into(),
         experiment: "one".into(),
         hours: 1,

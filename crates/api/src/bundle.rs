@@ -26,6 +26,20 @@ pub struct Bundle {
     pub complete: bool,
     /// Each aircraft that was asked.
     pub aircraft: Vec<BundledAircraft>,
+    /// What the ground service kept of its checklist with flights, in the folder `checklists`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checklists: Vec<BundledChecklist>,
+}
+
+/// What was kept of a checklist with a flight.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BundledChecklist {
+    /// Its name in the folder `checklists`.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256, 64 lower-case hexadecimal digits.
+    pub sha256: String,
 }
 
 /// What there is of one aircraft.

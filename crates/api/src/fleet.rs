@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use wingbeat_wire::Command;
 
 use crate::aircraft::{AircraftStatus, GeoPoint, LinkState, LogLine, Refusal};
+use crate::checklist::Checklist;
 use crate::mission::MissionUpload;
 
 /// Everything the console needs to draw itself. Sent once when a console connects and again when
@@ -28,6 +29,9 @@ pub struct FleetPicture {
     /// The radio by whose datagrams aircraft are found; absent where the service does not listen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listening: Option<RadioListening>,
+    /// The lab's checklist; absent where the service has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checklist: Option<Checklist>,
     /// Every aircraft, by id. On the event stream without the parameters of the flight controllers, which are at
     /// [`FLEET_AIRCRAFT`](crate::paths::FLEET_AIRCRAFT).
     pub aircraft: Vec<FleetAircraft>,
@@ -58,6 +62,10 @@ pub struct FleetUpdate {
     /// The radio by whose datagrams aircraft are found, once a second; absent where the service does not listen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listening: Option<RadioListening>,
+    /// What of the checklist has changed, as in [`AircraftChange`]; absent where it is as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub checklist: Option<serde_json::Value>,
     /// What the operator can do now; absent where it is as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<Actions>,

@@ -9,6 +9,7 @@
 pub mod access;
 pub mod aircraft;
 pub mod bundle;
+pub mod checklist;
 pub mod error;
 pub mod fleet;
 pub mod flight_setup;
@@ -31,8 +32,12 @@ pub use aircraft::{
     Swarm, SwarmPlan, SwarmSlot,
 };
 pub use bundle::{
-    BUNDLE_FORMAT, Bundle, BundleReceiving, BundledAircraft, BundledClock, BundledFile, FleetBundle,
-    FleetBundleRequest, Missing,
+    BUNDLE_FORMAT, Bundle, BundleReceiving, BundledAircraft, BundledChecklist, BundledClock, BundledFile,
+    FleetBundle, FleetBundleRequest, Missing,
+};
+pub use checklist::{
+    CHECKLIST_RESULT_FORMAT, CheckedAircraft, CheckedItem, Checklist, ChecklistItem, ChecklistResult,
+    ChecklistResultFile, ChecklistResults, ChecklistScope, ChecklistStep, KeptTick, Tick, TickWrite,
 };
 pub use error::ApiError;
 pub use fleet::{
@@ -62,7 +67,8 @@ pub use parameters::{
 };
 pub use planning::{
     FormationPicture, FormationPictures, FormationPlace, MissionExport, MissionExportFile, MissionFormat,
-    PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight, SavedPlan,
+    PlanConflict, PlanDraft, PlanFile, PlanFormation, PlanPreview, PlanProblem, PlanProtocol, PlannedFlight,
+    SavedPlan,
 };
 pub use records::{RecordedDatagrams, RecordedEvent, RecordedLog, RecordedResults, RecordedTrack, Records};
 
@@ -164,6 +170,13 @@ pub mod paths {
     /// Ground: the logs of the fleet in one folder of the service's computer (POST
     /// [`FleetBundleRequest`](crate::FleetBundleRequest), GET [`FleetBundle`](crate::FleetBundle)).
     pub const FLEET_BUNDLE: &str = "/api/v1/fleet/bundle";
+    /// Ground: the lab's checklist (GET [`Checklist`](crate::Checklist)), ticking an item of it (PUT
+    /// [`TickWrite`](crate::TickWrite)), no item ticked any more (DELETE).
+    pub const FLEET_CHECKLIST: &str = "/api/v1/fleet/checklist";
+    /// Ground: what was kept of it with flights ([`ChecklistResults`](crate::ChecklistResults)).
+    pub const FLEET_CHECKLIST_RESULTS: &str = "/api/v1/fleet/checklist/results";
+    /// Ground: one of these files ([`ChecklistResult`](crate::ChecklistResult)).
+    pub const FLEET_CHECKLIST_RESULT: &str = "/api/v1/fleet/checklist/result";
     /// Ground: why a command was given (PUT [`FleetCommandNote`](crate::FleetCommandNote)).
     pub const FLEET_COMMAND_NOTE: &str = "/api/v1/fleet/commands/note";
     /// Ground: a map of the ground as a PMTiles archive, where one is configured; it answers requests for ranges.

@@ -31,6 +31,9 @@ pub struct PlanPreview {
     pub flights: Vec<PlannedFlight>,
     /// What of the missions the aircraft do not fly, one line each with the reason.
     pub notes: Vec<String>,
+    /// Pairs of aircraft on missions of their own that would come near to each other, the nearest first, at most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<PlanConflict>,
 }
 
 /// Something that is wrong with a draft.
@@ -117,6 +120,21 @@ pub struct MissionExportFile {
     pub notes: Vec<String>,
 }
 
+/// Two aircraft that would come near to each other if all started together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PlanConflict {
+    /// The two, 16 hexadecimal digits each.
+    #[schema(min_items = 2, max_items = 2)]
+    pub vehicles: Vec<String>,
+    /// Where each of them is then.
+    #[schema(min_items = 2, max_items = 2)]
+    pub places: Vec<GeoPoint>,
+    /// How far apart they are then, metres.
+    pub apart_m: f64,
+    /// Seconds after the start.
+    pub after_s: u32,
+}
+
 /// What keeps the aircraft of a plan together, or apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -129,6 +147,9 @@ pub enum PlanProtocol {
     MbcapE,
     /// Each flies its own, and nothing keeps them apart.
     Mission,
+    /// A formation follows an aircraft that a pilot flies.
+    #[serde(rename = "follow_me")]
+    FollowMe,
 }
 
 impl PlanProtocol {
@@ -138,7 +159,7 @@ impl PlanProtocol {
         match self {
             Self::Mbcap => "mbcap",
             Self::MbcapE => "mbcap-e",
-            Self::Muscop | Self::Mission => "off",
+            Self::Muscop | Self::Mission | Self::FollowMe => "off",
         }
     }
 }
@@ -161,13 +182,19 @@ pub struct PlanFile {
     /// `sequential` or `simultaneous`; the first where none is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub take_off: Option<String>,
-    /// `sequential` or `simultaneous`; the second where none is stated.
+    /// `sequential` or `simultaneous`; the second where none is stated. FollowMe: `in_place` or `formation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landing: Option<String>,
     /// Speed along the legs, metres per second; a mission that names one flies that where each has its own.
     pub speed_m_s: f64,
-    /// The swarm's mission, or one for each aircraft.
-    #[schema(min_items = 1, max_items = 128)]
+    /// FollowMe: height above home at which the followers gather, metres.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub height_m: Option<f64>,
+    /// FollowMe: the leader's pilot in the bench, `drawn:SECONDS` (30 to 3600) or `published`; `drawn:60` where none is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pilot: Option<String>,
+    /// The swarm's mission, or one for each aircraft; none with FollowMe, whose leader is flown by a pilot.
+    #[schema(max_items = 128)]
     pub missions: Vec<MissionUpload>,
     /// Where the aircraft start. Altitude above sea level.
     #[serde(default, skip_serializing_if = "Option::is_none")]

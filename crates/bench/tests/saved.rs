@@ -80,6 +80,77 @@ async fn a_saved_plan_is_flown_in_the_bench() {
     }
 }
 
+/// A formation behind a pilot who is drawn from the seed, or flies as published.
+fn follow(pilot: &str) -> Value {
+    json!({
+        "protocol": "follow_me", "aircraft": 4, "formation": "matrix", "distance_m": 40.0, "landing_distance_m": 15.0,
+        "landing": "formation", "speed_m_s": 8.0, "height_m": 25.0, "pilot": pilot, "missions": [],
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_plan_that_follows_a_pilot_is_flown_in_the_bench() {
+    let handle = service().await;
+    let saved = follow("drawn:40");
+    let (status, file) = save(&handle, &saved).await;
+    assert_eq!(status, 200, "{file}");
+    let text = file["text"].as_str().unwrap();
+    let read = Plan::parse(text, Path::new("/nowhere")).unwrap_or_else(|error| panic!("{error:#}\n{text}"));
+    let rows = read.flights(Path::new("/nowhere"), 1).unwrap();
+    let [(scenario, seed)] = rows.concat().try_into().expect("one flight");
+    assert_eq!(scenario.aircraft(), 4);
+    let wingbeat_agent::Coordination::FollowMe(config) = scenario.agent_config(1).coordination else {
+        panic!()
+    };
+    assert_eq!(
+        (config.height_m, config.swarm.distance_m, config.swarm.landing_distance_m),
+        (25.0, 40.0, 15.0)
+    );
+    assert_eq!(config.landing, wingbeat_protocol::follow_me::Landing::Formation);
+    let flight = fly(&scenario, seed, read.time_limit()).unwrap();
+    assert!(flight.succeeded(), "{:?}\n{text}", flight.warnings);
+    let (status, opened) = post(&handle, paths::SAVED_PLANS, &file_of("a.toml", text)).await;
+    assert_eq!((status, &opened), (200, &saved));
+    let (status, again) = save(&handle, &opened).await;
+    assert_eq!((status, again["text"].as_str()), (200, Some(text)));
+
+    let with = |key: &str, value: Value| {
+        let mut plan = follow("published");
+        plan[key] = value;
+        plan
+    };
+    assert_eq!(save(&handle, &follow("published")).await.0, 200);
+    for (bad, expected) in [
+        (
+            with("missions", json!([mission("a", 0.0)])),
+            "missions: found 1, expected none: a pilot flies the leader",
+        ),
+        (
+            with("pilot", json!("trace:/etc/passwd")),
+            "pilot: found \"trace:/etc/passwd\", expected published, or drawn:SECONDS",
+        ),
+        (with("pilot", json!("drawn:5")), "pilot: found \"drawn:5\""),
+        (with("height_m", json!(500.0)), "height_m: found 500, expected 2 to 120 m"),
+        (
+            with("landing", json!("sequential")),
+            "landing: found \"sequential\", expected in_place or formation",
+        ),
+        (with("take_off", json!("sequential")), "take_off: found \"sequential\", expected none"),
+        (with("landing_distance_m", json!(-1.0)), "landing_distance_m: the distance"),
+        (with("aircraft", json!(1)), "1 aircraft, expected a formation other than custom and 2 to"),
+    ] {
+        let (status, refused) = save(&handle, &bad).await;
+        let message = refused["message"].as_str().unwrap_or_default();
+        assert!(status == 400 && message.contains(expected), "{status} {message}, expected {expected}");
+    }
+    let (status, refused) =
+        post(&handle, paths::SAVED_PLANS, &file_of("a.toml", &text.replace("drawn:40", "trace:x"))).await;
+    assert!(
+        status == 400 && refused["message"].as_str().unwrap().contains("pilot: found \"trace:x\""),
+        "{refused}"
+    );
+}
+
 fn file_of(name: &str, text: &str) -> Value {
     json!({ "name": name, "text": text })
 }
@@ -111,7 +182,7 @@ async fn a_file_that_is_no_saved_plan_names_what_was_found() {
         (missing.as_str(), "TOML parse error at line 16"),
         (&text.replace("wedge", "ring"), "a.toml: formation: found \"ring\""),
         (&text.replace("muscop.landing", "muscop.master"), "found vary.muscop.master"),
-        (&text.replace("[channel]", "[follow]\n[channel]"), "unknown field `follow`"),
+        (&text.replace("[channel]", "[guidance]\n[channel]"), "unknown field `guidance`"),
     ] {
         let (status, refused) = post(&handle, paths::SAVED_PLANS, &file_of("a.toml", text)).await;
         let message = refused["message"].as_str().unwrap_or_default();

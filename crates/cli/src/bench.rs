@@ -274,6 +274,8 @@ pub(crate) struct FleetArguments {
     /// The users who sign in to the console, as for `wingbeat ground`. Without it the console asks for no password.
     #[arg(long, value_name = "FILE")]
     users: Option<PathBuf>,
+    #[command(flatten)]
+    checklist: crate::ground::Checklist,
     /// The built page: `web/dist` after `npm run build` in `web/`. Without it the console is its API alone.
     #[arg(long, value_name = "DIR")]
     web: Option<PathBuf>,
@@ -281,11 +283,11 @@ pub(crate) struct FleetArguments {
     #[arg(long, value_name = "FILE", requires = "web", value_parser = crate::ground::map)]
     tiles: Option<PathBuf>,
     /// Press Setup and Start without waiting for an operator.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "checklist")]
     auto: bool,
     /// End with the flight, and fail if not every aircraft completed it. Presses Setup and Start too:
     /// there is no page to press them on.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "checklist")]
     headless: bool,
 }
 
@@ -614,6 +616,8 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
     let mut scenario = fleet_scenario(arguments)?;
     scenario.profile = arguments.profile.unwrap_or(scenario.profile);
     print_notes(&scenario.notes()?);
+    let mut protection = crate::ground::of_users(arguments.users.as_deref());
+    protection.checklist = arguments.checklist.read(protection.audit.as_deref(), None)?;
     let config = fleet::Config {
         scenario,
         seed: arguments.seed,
@@ -621,7 +625,7 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
         ground: arguments.ground,
         web_dir: arguments.web.clone(),
         tiles: arguments.tiles.clone(),
-        protection: crate::ground::of_users(arguments.users.as_deref()),
+        protection,
         auto: arguments.auto || arguments.headless,
         headless: arguments.headless,
     };

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use wingbeat_api::UserRole;
 use wingbeat_ground::certificate::{PAGE_CERTIFICATE, PAGE_KEY};
+use wingbeat_ground::checklist::{Configured, List};
 use wingbeat_ground::{
     Bundles, Config, ConsoleConfig, Ground, Hosts, Listening, PageCertificate, Protection, tiles, users,
 };
@@ -88,6 +89,8 @@ pub(crate) struct Arguments {
     /// wingbeat/bundles among the user's data (XDG_DATA_HOME).
     #[arg(long, value_name = "DIR")]
     bundles: Option<PathBuf>,
+    #[command(flatten)]
+    checklist: Checklist,
     /// Folder with the lab's profile of parameters, fleet.param, and NAME.param or ID.param of single aircraft, with which the
     /// aircraft's parameters are compared
     #[arg(long, value_name = "FOLDER")]
@@ -95,6 +98,33 @@ pub(crate) struct Arguments {
     /// A directory with recorded flights (docs/records.md), which the page replays.
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
+}
+
+/// The lab's checklist.
+#[derive(Args, Clone)]
+pub(crate) struct Checklist {
+    /// A checklist (TOML, docs/operating.md): operators tick its items on the page, and Setup and Start are refused while required
+    /// ones are not ticked.
+    #[arg(long, value_name = "FILE")]
+    checklist: Option<PathBuf>,
+    /// Where its ticks and, with each flight, its results are kept; checklists beside the log of who did what (--audit, --users), else in
+    /// the folder of bundles.
+    #[arg(long, value_name = "DIR", requires = "checklist")]
+    checklist_results: Option<PathBuf>,
+}
+
+impl Checklist {
+    /// The list, with the folder for its results: without one of its own `checklists` beside the audit log, else in `other`.
+    pub(crate) fn read(&self, audit: Option<&Path>, other: Option<&Path>) -> Result<Option<Configured>> {
+        let Some(file) = &self.checklist else { return Ok(None) };
+        let list = List::read(file).context("--checklist")?;
+        let beside = audit.map(|audit| audit.with_file_name("checklists"));
+        let folder = self.checklist_results.clone().or(beside).or_else(|| Some(other?.join("checklists")));
+        let folder = folder.context(
+            "--checklist: found no folder for its results, expected --checklist-results DIR, or --users",
+        )?;
+        Ok(Some(Configured { list, folder }))
+    }
 }
 
 /// What else `wingbeat ground` does.
@@ -288,7 +318,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let end = crate::end_signal()?;
-        let protection = protection(arguments)?;
+        let bundles = arguments.bundles.clone().or_else(|| arguments.records.clone()).or_else(own_bundles);
+        let mut protection = protection(arguments)?;
+        protection.checklist = arguments.checklist.read(protection.audit.as_deref(), bundles.as_deref())?;
         let scheme = if protection.tls.is_some() { "https" } else { "http" };
         let without = missing(arguments, &protection);
         let hosts = Hosts::new("--allow-host", &arguments.allow_host).context("--allow-host")?;
@@ -309,8 +341,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         };
         let radio = arguments.radio.clone().map(UdpBroadcast::spawn);
         let mut ground = Ground::start_with(config, radio).await?;
-        let given = arguments.bundles.clone().or_else(|| arguments.records.clone());
-        if let Some(folder) = given.or_else(own_bundles) {
+        if let Some(folder) = bundles {
             ground.keep_bundles(Bundles { folder, read_clock: crate::console::READ_CLOCK });
         }
         if arguments.find {

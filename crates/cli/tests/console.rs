@@ -280,6 +280,7 @@ async fn a_user_signs_in_by_tls_to_the_service_that_the_fleet_certified_alone() 
             users: Some(at("users.toml").into()),
             audit: None,
             session: SESSION,
+            checklist: None,
             tls: Some(PageCertificate {
                 certificate: at(certificate::PAGE_CERTIFICATE).into(),
                 key: at(certificate::PAGE_KEY).into(),

@@ -24,14 +24,18 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use wingbeat_api::{
     AutopilotLogRequest, AutopilotLogWork, AutopilotLogs, BUNDLE_FORMAT, Bundle, BundledAircraft,
-    BundledClock, BundledFile, LOG_PIECE_MAX, LogFile, LogFiles, LogHash, LogKind, Missing, paths,
+    BundledChecklist, BundledClock, BundledFile, LOG_PIECE_MAX, LogFile, LogFiles, LogHash, LogKind, Missing,
+    paths,
 };
 use wingbeat_keys::ConsoleKeys;
 
+use crate::checklist::is_result;
 use crate::{StartError, addresses, client};
 
 /// The manifest's name.
 pub const MANIFEST: &str = "manifest.json";
+/// The folder of what was kept of checklists.
+const CHECKLISTS: &str = "checklists";
 /// Aircraft that are asked at the same time: they share the air.
 const AT_ONCE: usize = 4;
 /// A download without a byte for so long is begun anew where it ended.
@@ -69,6 +73,8 @@ pub struct Wanted {
     pub free_least: u64,
     /// Reads the clocks of a flight log, and why it ends before its end; nothing is known of them without.
     pub read_clock: Option<ReadClock>,
+    /// What the ground service kept of its checklist with flights, by name: it is a part of the bundle.
+    pub checklists: Vec<(String, Vec<u8>)>,
 }
 
 /// The clocks of a flight log, and why that ends before its end; or why it cannot be read.
@@ -221,6 +227,28 @@ impl Folder {
     }
 }
 
+impl Folder {
+    /// Files of the ground service, in a folder of their own. A name that is none of theirs, which another service may have sent,
+    /// becomes no path.
+    fn keep_checklists(&self, bundle: &mut Bundle, files: &[(String, Vec<u8>)]) -> Result<(), BundleError> {
+        let folder = self.path.join(CHECKLISTS);
+        for (name, bytes) in files.iter().filter(|(name, _)| is_result(name)) {
+            fs::create_dir_all(&folder).map_err(at(&folder, "a folder that can be written"))?;
+            let path = folder.join(name);
+            fs::write(&path, bytes).map_err(at(&path, "a file that can be written"))?;
+            let kept = BundledChecklist {
+                name: name.clone(),
+                bytes: bytes.len() as u64,
+                sha256: wingbeat_keys::file::hexadecimal(&Sha256::digest(bytes)),
+            };
+            bundle.checklists.retain(|known| known.name != kept.name);
+            bundle.checklists.push(kept);
+        }
+        bundle.checklists.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(())
+    }
+}
+
 /// The newest bundle of an experiment.
 fn newest(experiment: &Path) -> Result<PathBuf, BundleError> {
     const EXPECTED: &str = "a bundle that was begun before (--resume)";
@@ -287,6 +315,7 @@ pub(crate) async fn collect_with(
     let any = client::new(keys).map_err(StartError::from)?;
     let (folder, mut bundle) = Folder::open(wanted, Timestamp::now())?;
     bundle.ended = None;
+    folder.keep_checklists(&mut bundle, &wanted.checklists)?;
     let mut places = Vec::new();
     for (source, address) in sources.iter().zip(addresses) {
         let source = Source { address, ..source.clone() };

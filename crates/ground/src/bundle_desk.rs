@@ -64,6 +64,7 @@ impl Desk {
         request: FleetBundleRequest,
         keys: Option<wingbeat_tls::Identity>,
         sources: Vec<Source>,
+        checklists: Vec<(String, Vec<u8>)>,
     ) -> Result<FleetBundle, Refused> {
         let Some(Bundles { folder, read_clock }) = self.bundles.get().cloned() else {
             let message = "bundle: found no folder for bundles, expected one (wingbeat ground --bundles)";
@@ -85,8 +86,16 @@ impl Desk {
             *known = Known { running: true, ..Known::default() };
         }
         let free_least = FREE_LEAST;
-        let wanted =
-            Wanted { out: folder, experiment, hours, resume, autopilot_logs, free_least, read_clock };
+        let wanted = Wanted {
+            out: folder,
+            experiment,
+            hours,
+            resume,
+            autopilot_logs,
+            free_least,
+            read_clock,
+            checklists,
+        };
         let shared = Arc::clone(&self.known);
         tokio::spawn(async move {
             let watched = Arc::clone(&shared);

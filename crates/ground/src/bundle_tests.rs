@@ -131,6 +131,7 @@ fn wanted(out: &TempDir) -> Wanted {
         fs::read(path).map(|_| (clock, None)).map_err(|error| error.to_string())
     };
     Wanted {
+        checklists: vec![],
         out: out.path().into(),
         experiment,
         hours: 24,

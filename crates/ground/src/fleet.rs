@@ -420,6 +420,15 @@ impl Fleet {
         ids
     }
 
+    /// These ids, each with its display name.
+    pub(crate) fn named(&self, ids: &[String]) -> Vec<(String, String)> {
+        let name = |id: &str| {
+            let first = self.by_id.get(id).and_then(|addresses| addresses.first());
+            first.map_or_else(|| id.to_owned(), |index| self.aircraft[*index].name().to_owned())
+        };
+        ids.iter().map(|id| (id.clone(), name(id))).collect()
+    }
+
     /// Whether each of these aircraft flies for itself, so that one can be set up and started without
     /// the others.
     pub(crate) fn each_alone(&self, vehicles: &[String]) -> bool {

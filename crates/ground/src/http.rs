@@ -30,6 +30,7 @@ use wingbeat_api::{
 use wingbeat_server::Connection;
 
 use crate::access::{self, Caller, Wrote, wrote};
+use crate::checklist;
 use crate::client;
 use crate::mission_file;
 use crate::owner::{Push, Subscription};
@@ -82,6 +83,9 @@ fn api() -> OpenApiRouter<Service> {
         )
         .routes(routes!(parameter_file))
         .routes(routes!(bundle, begin_bundle))
+        .routes(routes!(checklist::http::checklist, checklist::http::tick, checklist::http::begin_anew))
+        .routes(routes!(checklist::http::results))
+        .routes(routes!(checklist::http::result))
         .routes(routes!(parameter_comparison).layer(DefaultBodyLimit::max(mission_file::MAX_BODY_BYTES)))
         .routes(routes!(regions, read_regions, write_regions))
         .routes(routes!(flight_setups, write_flight_setups))
@@ -780,7 +784,7 @@ async fn records_track(
 }
 
 /// What may take a while is done beside the other requests, a few at a time.
-async fn reading<T: Send + 'static>(
+pub(crate) async fn reading<T: Send + 'static>(
     service: &Service,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {

@@ -19,6 +19,7 @@ mod base_station;
 pub mod bundle;
 mod bundle_desk;
 pub mod certificate;
+pub mod checklist;
 mod client;
 mod deliver;
 mod delta;
@@ -150,6 +151,14 @@ pub enum StartError {
     /// The users, the log of what is done, or the certificate.
     #[error("ground service: {0}")]
     Access(#[from] NoAccess),
+    /// The folder of the checklist's results.
+    #[error("checklist: {path}: found {error}, expected a folder that can be written")]
+    Checklist {
+        /// The folder.
+        path: PathBuf,
+        /// The system's message.
+        error: io::Error,
+    },
     /// The directory of records is none.
     #[error("records: {path}: found {why}, expected a directory with flight logs")]
     Records {
@@ -224,6 +233,12 @@ impl Ground {
         let address = listener.local_addr().map_err(|source| StartError::Bind { address: bind, source })?;
 
         let access = access::Access::new(&config.protection, address.port())?;
+        let port = address.port();
+        let checklist = config.protection.checklist.clone();
+        let folder = checklist.as_ref().map(|checklist| checklist.folder.clone()).unwrap_or_default();
+        let checklist = checklist::Desk::open(checklist, lease::console(port), port)
+            .map_err(|error| StartError::Checklist { path: folder, error })?;
+        let checklist = Arc::new(checklist);
         let tls = config.protection.tls.as_ref().map(|page| {
             wingbeat_server::Acceptor::of_page(&page.certificate, &page.key).map_err(NoAccess::from)
         });
@@ -246,9 +261,9 @@ impl Ground {
                 records,
             },
             access,
+            checklist.clone(),
         );
         let (stop, stopped) = watch::channel(false);
-        let port = address.port();
 
         let mut tasks = JoinSet::new();
         // Of others the aircraft takes none.
@@ -262,7 +277,8 @@ impl Ground {
             tasks.spawn(async move { desk.broadcast(radio, messages).await });
         }
         let by_radio = Arc::new(OnceLock::new());
-        let about = owner::About { console: lease::console(port), has_map, listener: by_radio.clone() };
+        let about =
+            owner::About { console: lease::console(port), has_map, listener: by_radio.clone(), checklist };
         let owner = owner::Owner::new(about, fleet, clients, following.clone(), messages, now);
         let mut ending = stopped.clone();
         tasks.spawn(async move {
@@ -387,6 +403,7 @@ impl Handle {
             self.server.abort();
             let _ = (&mut self.server).await;
         }
+        self.service.checklist_desk().flush().await;
         self.service.access().audit.flush().await;
     }
 }

@@ -18,6 +18,7 @@ use wingbeat_api::{
 use wingbeat_console::{Answer, Press};
 use wingbeat_wire::{CommandId, OrderProgress};
 
+use crate::checklist::{self, Accepted};
 use crate::client;
 use crate::deliver::Delivery;
 use crate::delta;
@@ -135,6 +136,8 @@ pub(crate) struct About {
     pub(crate) has_map: bool,
     /// What finds aircraft by their datagrams, once it does.
     pub(crate) listener: Arc<OnceLock<Listener>>,
+    /// What has to be ticked before *Setup* and *Start*.
+    pub(crate) checklist: Arc<checklist::Desk>,
 }
 
 /// How an aircraft is followed.
@@ -171,6 +174,8 @@ struct Sent {
     aircraft: BTreeMap<String, serde_json::Value>,
     commands: Vec<FleetCommand>,
     actions: Actions,
+    /// The checklist, and its version.
+    checklist: (u64, Option<serde_json::Value>),
 }
 
 /// The owner's state.
@@ -299,7 +304,15 @@ impl Owner {
             }
             Message::Status { index, status } => {
                 let (vehicle, progress) = (status.id.clone(), status.commands.clone());
+                let is_down = self.about.checklist.observe(&status);
                 let change = self.fleet.status(index, *status, now);
+                if is_down {
+                    self.log(
+                        index,
+                        Severity::Info,
+                        "its flight is over: its ticks of the checklist are cleared",
+                    );
+                }
                 // Only from the aircraft that the command was sent to.
                 if self.fleet.id_at(index) == Some(vehicle.as_str())
                     && matches!(self.fleet.find(&vehicle), Some(Ok(_)))
@@ -409,16 +422,17 @@ impl Owner {
         let commands: Vec<_> =
             shown.iter().filter(|command| !self.sent.commands.contains(command)).cloned().collect();
         self.sent.commands = shown;
-        let now_possible = self.fleet.actions(&self.ledger);
+        let now_possible = self.actions();
         let actions = (now_possible != self.sent.actions).then(|| now_possible.clone());
         self.sent.actions = now_possible;
         let listening = self.about.listener.get().filter(|_| pulse).map(Listener::shown);
         let corrections = self.desk.as_ref().filter(|_| pulse).and_then(|desk| desk.base_station());
-        if pulse || !aircraft.is_empty() || !commands.is_empty() || actions.is_some() {
+        let checklist = self.checklist_change();
+        if pulse || !aircraft.is_empty() || !commands.is_empty() || actions.is_some() || checklist.is_some() {
             let time_ms = self.fleet.time_ms(now);
             self.push(
                 "update",
-                &FleetUpdate { time_ms, aircraft, commands, corrections, listening, actions },
+                &FleetUpdate { time_ms, aircraft, commands, corrections, listening, checklist, actions },
             );
         }
     }
@@ -430,8 +444,43 @@ impl Owner {
         self.sent = Sent {
             aircraft: all.map(|aircraft| (aircraft.address.clone(), streamed(aircraft))).collect(),
             commands: self.ledger.shown(),
-            actions: self.fleet.actions(&self.ledger),
+            actions: self.actions(),
+            checklist: (self.about.checklist.version(), self.checklist_value()),
         };
+    }
+
+    /// The checklist as the event stream carries it.
+    fn checklist_value(&self) -> Option<serde_json::Value> {
+        self.about.checklist.shown().and_then(|shown| serde_json::to_value(shown).ok())
+    }
+
+    /// What of it consoles have not been sent.
+    fn checklist_change(&mut self) -> Option<serde_json::Value> {
+        let version = self.about.checklist.version();
+        if version == self.sent.checklist.0 {
+            return None;
+        }
+        let new = self.checklist_value();
+        let old = std::mem::replace(&mut self.sent.checklist, (version, new.clone())).1;
+        delta::change(&old.unwrap_or_default(), &new?)
+    }
+
+    /// What the operator can do now: nothing that an unticked item stands before.
+    fn actions(&self) -> Actions {
+        let mut actions = self.fleet.actions(&self.ledger);
+        let missing = |command| {
+            let due = self.fleet.due(&self.ledger, command);
+            self.about.checklist.missing(command, &self.fleet.named(&due))
+        };
+        if actions.setup {
+            actions.setup_blocked = missing(Command::Setup);
+            actions.setup = actions.setup_blocked.is_empty();
+        }
+        if actions.start {
+            actions.start_blocked = missing(Command::Start);
+            actions.start = actions.start_blocked.is_empty();
+        }
+        actions
     }
 
     /// The picture as far as the consoles have been sent it: the next update counts from this one.
@@ -446,6 +495,9 @@ impl Owner {
         };
         let mut picture = serde_json::to_value(rest).unwrap_or_default();
         picture["aircraft"] = serde_json::Value::Array(aircraft);
+        if let Some(checklist) = &self.sent.checklist.1 {
+            picture["checklist"] = checklist.clone();
+        }
         encode("picture", &picture)
     }
 
@@ -458,10 +510,11 @@ impl Owner {
             has_map: self.about.has_map,
             corrections: self.desk.as_ref().and_then(|desk| desk.base_station()),
             listening: self.about.listener.get().map(Listener::shown),
+            checklist: self.about.checklist.shown(),
             aircraft: self.fleet.all(now),
             missions: self.fleet.missions(),
             commands: self.ledger.shown(),
-            actions: self.fleet.actions(&self.ledger),
+            actions: self.actions(),
             log: self.log.iter().cloned().collect(),
         }
     }
@@ -566,6 +619,14 @@ impl Owner {
         } else if vehicles.is_empty() {
             vehicles = swarm;
         }
+        // Of the two commands that begin a flight alone: an aircraft is stopped, held, landed and brought back whatever is ticked.
+        let missing = match together {
+            true => self.about.checklist.missing(request.command, &self.fleet.named(&vehicles)),
+            false => String::new(),
+        };
+        if !missing.is_empty() {
+            return Err(Refused::conflict(missing).with_code("checklist"));
+        }
         if vehicles.is_empty() {
             return Err(Refused::conflict(
                 "no status of any aircraft received yet, expected at least one".to_owned(),
@@ -584,6 +645,11 @@ impl Owner {
         });
         let targets: Vec<_> = targets.collect();
         let orders = self.ledger.admit(request, self.fleet.time_ms(now), targets);
+        if together {
+            let aircraft = checklist::checked(self.fleet.all(now), &vehicles);
+            let (command, id) = (request.command, request.id.as_str());
+            self.about.checklist.accepted(Accepted { command, id, by: &by, aircraft });
+        }
         self.ledger.attribute(&request.id, by);
         tracing::info!(
             id = request.id,

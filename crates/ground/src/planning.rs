@@ -5,8 +5,8 @@
 //! it (`crates/protocol/src/swarm/plan.rs`), from where the aircraft stand now.
 
 use wingbeat_api::{
-    AircraftStatus, FleetAircraft, FleetMissionUpload, GeoPoint, LinkState, MissionUpload, Phase, PlanDraft,
-    PlanFormation, PlanPreview, PlanProblem, PlannedFlight, SwarmSlot,
+    AircraftStatus, FleetAircraft, FleetMissionUpload, GeoPoint, LinkState, MissionUpload, Phase,
+    PlanConflict, PlanDraft, PlanFormation, PlanPreview, PlanProblem, PlannedFlight, SwarmSlot,
 };
 use wingbeat_geo::approach::nearest_between;
 use wingbeat_geo::formation::Layout;
@@ -41,6 +41,8 @@ const FLIES_ABOVE_M: f64 = 1.0;
 const COMPARED_S: usize = 7_200;
 /// Conflicts that are listed.
 const CONFLICTS_SHOWN: usize = 5;
+/// Conflicts that are drawn: more would cover the map.
+const CONFLICTS_DRAWN: usize = 32;
 
 /// What the draft would be.
 ///
@@ -319,6 +321,23 @@ impl<'a> Plan<'a> {
             }
         }
         conflicts.sort_by(|a, b| a.3.total_cmp(&b.3));
+        let drawn = conflicts.iter().take(CONFLICTS_DRAWN).map(|&(one, other, second, apart_m)| {
+            // Of the second in which they are nearest the end at which they are.
+            let at = [second, second + 1]
+                .into_iter()
+                .min_by(|a, b| {
+                    let apart = |at: &usize| (paths[one][*at] - paths[other][*at]).length();
+                    apart(a).total_cmp(&apart(b))
+                })
+                .unwrap_or(second);
+            PlanConflict {
+                vehicles: [one, other].map(|index| self.tracks[index].status.id.clone()).to_vec(),
+                places: [one, other].map(|index| geo_point(&frame, paths[index][at])).to_vec(),
+                apart_m,
+                after_s: u32::try_from(second).unwrap_or(u32::MAX),
+            }
+        });
+        self.preview.conflicts = drawn.collect();
         let lines: Vec<_> = conflicts.iter().take(CONFLICTS_SHOWN).map(|&(one, other, second, apart_m)| {
             let [one, other] = [one, other].map(|index| &self.tracks[index].status.name);
             format!("{one} and {other} come within {apart_m:.0} m of each other, {second} s after a start of both together")

@@ -356,6 +356,10 @@ impl Events {
                 None => commands.push(command),
             }
         }
+        if !update["checklist"].is_null() {
+            let known = self.picture["checklist"].take();
+            self.picture["checklist"] = delta::apply(known, update["checklist"].clone());
+        }
         for name in ["time_ms", "actions", "corrections", "listening"] {
             if !update[name].is_null() {
                 self.picture[name] = update[name].clone();

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use reqwest::Client;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use wingbeat_api::{
-    FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest,
+    Checklist, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest,
     FleetFlightSetupWrite, FleetFlightSetups, FleetLinkTest, FleetLinks, FleetParameterWrite,
     FleetParameters, FleetPicture, FleetRegionWrite, FleetRegions, LinkTestRequest, ParameterComparison,
-    ParameterReference, ParameterWrite, check_fence, check_rally,
+    ParameterReference, ParameterWrite, TickWrite, check_fence, check_rally,
 };
 
 use crate::access::Access;
 use crate::bundle::Source;
 use crate::bundle_desk;
+use crate::checklist;
 use crate::client::Clients;
 use crate::desk::Desk;
 use crate::flight_setups;
@@ -45,6 +46,7 @@ pub(crate) struct Service {
     links: Arc<links::Desk>,
     bundles: Arc<bundle_desk::Desk>,
     access: Arc<Access>,
+    checklist: Arc<checklist::Desk>,
 }
 
 /// What the service reads from its computer, where it is given.
@@ -70,6 +72,7 @@ impl Service {
         desk: Option<Arc<Desk>>,
         files: Files,
         access: Access,
+        checklist: Arc<checklist::Desk>,
     ) -> Self {
         let readers = Arc::new(Semaphore::new(READERS));
         Self {
@@ -86,6 +89,7 @@ impl Service {
             links: Arc::default(),
             bundles: Arc::default(),
             access: Arc::new(access),
+            checklist,
         }
     }
 
@@ -97,6 +101,28 @@ impl Service {
     /// Who may do what.
     pub(crate) fn access(&self) -> &Arc<Access> {
         &self.access
+    }
+
+    /// The lab's checklist.
+    pub(crate) fn checklist_desk(&self) -> &Arc<checklist::Desk> {
+        &self.checklist
+    }
+
+    /// It with its ticks.
+    pub(crate) fn checklist(&self) -> Result<Checklist, Refused> {
+        self.checklist.shown().ok_or_else(checklist::none)
+    }
+
+    /// Ticks an item of it, or unticks it; `by` is the user's name, or an address.
+    pub(crate) async fn tick(&self, write: &TickWrite, by: &str) -> Result<Checklist, Refused> {
+        self.checklist.write(write, by, &self.picture().await?).await?;
+        self.checklist()
+    }
+
+    /// Unticks all of it.
+    pub(crate) async fn begin_checklist_anew(&self) -> Result<Checklist, Refused> {
+        self.checklist.begin_anew().await?;
+        self.checklist()
     }
 
     /// The client for the aircraft with this id.
@@ -177,7 +203,8 @@ impl Service {
             Source { address: one.address, id, name: name.unwrap_or_default() }
         };
         let sources = self.picture().await?.aircraft.into_iter().map(source).collect();
-        self.bundles.begin(request, self.clients.keys().cloned(), sources)
+        let checklists = self.checklist.of_last(request.hours);
+        self.bundles.begin(request, self.clients.keys().cloned(), sources, checklists)
     }
 
     /// The links of every pair.

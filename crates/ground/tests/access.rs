@@ -125,6 +125,7 @@ fn config(folder: &Path, fake: &Fake, session: Duration) -> Config {
             audit: Some(folder.join("audit.jsonl")),
             session,
             tls: None,
+            checklist: None,
         },
     }
 }
@@ -187,6 +188,16 @@ fn routes() -> Vec<(Method, String, Option<Value>, Option<UserRole>)> {
             Some(Operator),
         ),
         (Method::DELETE, paths::FLEET_LINK_TEST.to_owned(), None, Some(Operator)),
+        get(paths::FLEET_CHECKLIST, Some(Observer)),
+        get(paths::FLEET_CHECKLIST_RESULTS, Some(Observer)),
+        get(&format!("{}?file=checklist-1.json", paths::FLEET_CHECKLIST_RESULT), Some(Observer)),
+        (
+            Method::PUT,
+            paths::FLEET_CHECKLIST.to_owned(),
+            Some(json!({ "hash": "0", "item": "area", "ticked": true })),
+            Some(Operator),
+        ),
+        (Method::DELETE, paths::FLEET_CHECKLIST.to_owned(), None, Some(Operator)),
         get(paths::AUDIT, Some(Operator)),
         get(paths::USERS, Some(Administrator)),
         (Method::DELETE, format!("{}?user=unknown", paths::USER_SESSIONS), None, Some(Administrator)),

@@ -2,6 +2,7 @@
 //! small test is its linking.
 
 mod access;
+mod checklist;
 mod commands;
 mod find;
 mod http;

@@ -137,6 +137,34 @@ async fn duration_and_charge_are_estimated_from_the_aircrafts_own_speed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_speed_of_4_7_counts_under_its_own_name() {
+    let fakes = alone(4).await;
+    let parameter =
+        |name: &str, cm_s: f64| Parameter { name: name.into(), value: Some(cm_s), detail: String::new() };
+    for (fake, parameters) in fakes.iter().zip([
+        vec![parameter("WP_SPD", 1000.0)],
+        vec![parameter("WPNAV_SPEED", 1000.0)],
+        // Nothing that could be flown: as without, 5 m/s.
+        vec![parameter("WP_SPD", 0.0)],
+        vec![],
+    ]) {
+        fake.lock().status.flight_controller.parameters = parameters;
+    }
+    let handle = ground(&fakes).await;
+    picture(&handle, "their statuses arrive", |p| all_up(p) && p.aircraft.len() == 4).await;
+    let route = json!([waypoint(0.0, 0.0), waypoint(200.0, 0.0)]);
+    let mut durations_s = vec![];
+    for number in 1..=4 {
+        let found = preview(&handle, &draft(&[(number, route.clone())])).await;
+        durations_s.push(found.flights[0].duration_s.expect("known"));
+    }
+    // 200 m at 10 m/s take 30 s with speeding up and stopping, at 5 m/s 45 s; the rest is the same.
+    assert!((durations_s[0] - durations_s[1]).abs() < 1e-9, "{durations_s:?}");
+    assert!((durations_s[2] - durations_s[0] - 15.0).abs() < 0.1, "{durations_s:?}");
+    assert!((durations_s[2] - durations_s[3]).abs() < 1e-9, "{durations_s:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn aircraft_that_would_meet_are_named() {
     let fakes = alone(2).await;
     fakes[1].lock().status.navigation.as_mut().expect("a position").position.latitude_deg += 200.0 / DEGREE_M;
@@ -152,8 +180,23 @@ async fn aircraft_that_would_meet_are_named() {
             || text.contains("within 2 m"),
         "{text}"
     );
+    // Half-way, where the map marks it.
+    let [conflict] = &found.conflicts[..] else { panic!("{found:?}") };
+    assert_eq!(conflict.vehicles, [id(1), id(2)]);
+    assert!(
+        conflict.apart_m < 3.0 && text.contains(&format!("{} s after", conflict.after_s)),
+        "{conflict:?}"
+    );
+    for place in &conflict.places {
+        let north_m = (place.latitude_deg - HERE[0]) * DEGREE_M;
+        assert!(
+            (north_m - 100.0).abs() < 6.0 && (place.longitude_deg - HERE[1]).abs() < 1e-5,
+            "{north_m} {place:?}"
+        );
+    }
     let beside = json!([waypoint(200.0, 60.0), waypoint(0.0, 60.0)]);
-    assert_eq!(texts(&preview(&handle, &draft(&[(1, north), (2, beside)])).await), []);
+    let apart = preview(&handle, &draft(&[(1, north), (2, beside)])).await;
+    assert_eq!((texts(&apart), apart.conflicts.len()), (vec![], 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -76,6 +76,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/checklist": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The lab's checklist, and what of it is ticked. On the event stream it is a part of the picture. */
+        get: operations["checklist"];
+        /** Ticks an item, or unticks it. *Setup* and *Start* are refused while required items are not ticked; no other command is. */
+        put: operations["tick"];
+        post?: never;
+        /** No item is ticked any more. */
+        delete: operations["begin_anew"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleet/checklist/result": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was kept with one flight: every item with who ticked it and when, every automatic check with its value. */
+        get: operations["result"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fleet/checklist/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was kept with flights: a file for each *Start* that was accepted. */
+        get: operations["results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet/commands": {
         parameters: {
             query?: never;
@@ -785,6 +838,8 @@ export interface components {
             aircraft: components["schemas"]["BundledAircraft"][];
             /** @description When it was begun, by the clock of the computer that collected it, UTC. */
             begun: string;
+            /** @description What the ground service kept of its checklist with flights, in the folder `checklists`. */
+            checklists?: components["schemas"]["BundledChecklist"][];
             /** @description Whether nothing is missing. */
             complete: boolean;
             /** @description When it ended last; absent while it is collected, or where that was broken off. */
@@ -834,6 +889,18 @@ export interface components {
             protocol?: string;
             /** @description The version of its daemon. */
             version?: string;
+        };
+        /** @description What was kept of a checklist with a flight. */
+        BundledChecklist: {
+            /**
+             * Format: int64
+             * @description Its length.
+             */
+            bytes: number;
+            /** @description Its name in the folder `checklists`. */
+            name: string;
+            /** @description SHA-256, 64 lower-case hexadecimal digits. */
+            sha256: string;
         };
         /** @description How a flight's clocks read. */
         BundledClock: {
@@ -891,6 +958,125 @@ export interface components {
             /** @description Whether it passed. */
             passed: boolean;
         };
+        /** @description The automatic checks of an aircraft, with their values. */
+        CheckedAircraft: {
+            battery?: components["schemas"]["Battery"] | null;
+            /** @description Each check: its outcome and its finding. */
+            checks: components["schemas"]["Check"][];
+            /** @description The flight controller's firmware; absent where it is not known. */
+            firmware?: string | null;
+            flight_setup?: components["schemas"]["FlightSetup"] | null;
+            /** @description 16 hexadecimal digits. */
+            id: string;
+            mission?: components["schemas"]["MissionSummary"] | null;
+            /** @description Display name. */
+            name: string;
+            /** @description When its status arrived, of which these values are: UTC. */
+            time: string;
+        };
+        /** @description An item as it is kept. */
+        CheckedItem: {
+            /** @description Its id in the file. */
+            id: string;
+            /** @description What it is ticked for. */
+            per: components["schemas"]["ChecklistScope"];
+            /** @description Whether *Start* was refused without it. */
+            required: boolean;
+            /** @description What was to be checked. */
+            text: string;
+            /** @description Who ticked it. */
+            ticks: components["schemas"]["KeptTick"][];
+        };
+        /** @description The checklist of a ground service, and what of it is ticked. */
+        Checklist: {
+            /** @description SHA-256 of its file, 64 lower-case hexadecimal digits. */
+            hash: string;
+            /** @description In the order of the file. */
+            items: components["schemas"]["ChecklistItem"][];
+            /** @description The newest file that was kept with a flight, by its name; absent before the first. */
+            last_result?: string | null;
+            /** @description Why ticks or a result are not on the disk; absent where they are. */
+            problem?: string | null;
+            /** @description Its title. */
+            title: string;
+        };
+        /** @description One thing to be checked. */
+        ChecklistItem: {
+            /** @description The command that it stands before. */
+            before: components["schemas"]["ChecklistStep"];
+            /** @description How; empty where the file has none. */
+            hint?: string;
+            /** @description Its id in the file. */
+            id: string;
+            /** @description What it is ticked for. */
+            per: components["schemas"]["ChecklistScope"];
+            /** @description Whether the command that it stands before is refused until it is ticked. */
+            required: boolean;
+            /** @description What is to be checked. */
+            text: string;
+            /** @description Who ticked it: of an item for each aircraft by the aircraft's id, of one for the fleet at most one. */
+            ticks?: components["schemas"]["Tick"][];
+        };
+        /** @description What is kept with a flight: written when *Start* is accepted. */
+        ChecklistResult: {
+            /** @description The user that gave it; empty where the service has no users. */
+            by: string;
+            /** @description The id of that command. */
+            command: string;
+            /** @description The name by which that service holds leases. */
+            console: string;
+            /**
+             * Format: int32
+             * @description Its form: 1.
+             */
+            format: number;
+            /** @description SHA-256 of the checklist's file, 64 lower-case hexadecimal digits. */
+            hash: string;
+            /** @description Every item, and its ticks for the fleet and for the aircraft that were started. */
+            items: components["schemas"]["CheckedItem"][];
+            /** @description The automatic checks when *Set up* was accepted, by which it was allowed; empty of those that this service did not set up. */
+            setup: components["schemas"]["CheckedAircraft"][];
+            /** @description The automatic checks when *Start* was accepted. */
+            start: components["schemas"]["CheckedAircraft"][];
+            /** @description When *Start* was accepted, UTC. */
+            time: string;
+            /** @description The checklist's title. */
+            title: string;
+            /** @description The version of the ground service. */
+            version: string;
+        };
+        /** @description A file that was kept with a flight. */
+        ChecklistResultFile: {
+            /**
+             * Format: int64
+             * @description Seconds since it was written.
+             */
+            age_s: number;
+            /**
+             * Format: int64
+             * @description Its length.
+             */
+            bytes: number;
+            /** @description Its name, with the time of the start in UTC. */
+            name: string;
+        };
+        /** @description The files that were kept with flights. */
+        ChecklistResults: {
+            /** @description Their folder on the service's computer. */
+            folder: string;
+            /** @description The newest first, at most 500. */
+            results: components["schemas"]["ChecklistResultFile"][];
+        };
+        /**
+         * @description What an item is ticked for.
+         * @enum {string}
+         */
+        ChecklistScope: "fleet" | "aircraft";
+        /**
+         * @description The command that an item stands before.
+         * @enum {string}
+         */
+        ChecklistStep: "setup" | "start";
         /** @description The clock of the aircraft's computer next to GNSS time. */
         Clock: {
             /**
@@ -1229,6 +1415,7 @@ export interface components {
              *     [`FLEET_AIRCRAFT`](crate::paths::FLEET_AIRCRAFT).
              */
             aircraft: components["schemas"]["FleetAircraft"][];
+            checklist?: components["schemas"]["Checklist"] | null;
             /** @description The last commands, newest last, at most 16. */
             commands: components["schemas"]["FleetCommand"][];
             /** @description The name by which this service holds the aircraft's leases. */
@@ -1276,6 +1463,8 @@ export interface components {
             actions?: components["schemas"]["Actions"] | null;
             /** @description Aircraft of the picture of which something has changed. */
             aircraft?: components["schemas"]["AircraftChange"][];
+            /** @description What of the checklist has changed, as in [`AircraftChange`]; absent where it is as before. */
+            checklist?: Record<string, unknown> | null;
             /** @description Commands that are new, or of which something has changed. */
             commands?: components["schemas"]["FleetCommand"][];
             corrections?: components["schemas"]["BaseStation"] | null;
@@ -1508,6 +1697,15 @@ export interface components {
             refused: components["schemas"]["Refusal"][];
             /** @description Whether it is served by TLS 1.3 alone, to senders of the roster. Without, any program that reaches it commands. */
             secured: boolean;
+        };
+        /** @description A tick as it is kept. */
+        KeptTick: {
+            /** @description The user; where the service has no users, the address that it came from. */
+            by: string;
+            /** @description When, UTC. */
+            time: string;
+            /** @description The aircraft, 16 hexadecimal digits; absent of an item for the fleet. */
+            vehicle?: string | null;
         };
         /** @description Which keys of its fleet an aircraft holds, and for how long. */
         Keys: {
@@ -2027,6 +2225,23 @@ export interface components {
          * @enum {string}
          */
         Phase: "start" | "preparing" | "ready" | "waiting" | "moving" | "ending" | "finished" | "aborted";
+        /** @description Two aircraft that would come near to each other if all started together. */
+        PlanConflict: {
+            /**
+             * Format: int32
+             * @description Seconds after the start.
+             */
+            after_s: number;
+            /**
+             * Format: double
+             * @description How far apart they are then, metres.
+             */
+            apart_m: number;
+            /** @description Where each of them is then. */
+            places: components["schemas"]["GeoPoint"][];
+            /** @description The two, 16 hexadecimal digits each. */
+            vehicles: string[];
+        };
         /** @description POST body: missions that would be sent. Nothing is sent to an aircraft. */
         PlanDraft: {
             /**
@@ -2051,16 +2266,23 @@ export interface components {
             distance_m: number;
             /** @description The formation's name; the same. */
             formation: string;
+            /**
+             * Format: double
+             * @description FollowMe: height above home at which the followers gather, metres.
+             */
+            height_m?: number | null;
             home?: components["schemas"]["GeoPoint"] | null;
-            /** @description `sequential` or `simultaneous`; the second where none is stated. */
+            /** @description `sequential` or `simultaneous`; the second where none is stated. FollowMe: `in_place` or `formation`. */
             landing?: string | null;
             /**
              * Format: double
              * @description Distance between slots when landing, metres; as published where none is stated.
              */
             landing_distance_m?: number | null;
-            /** @description The swarm's mission, or one for each aircraft. */
+            /** @description The swarm's mission, or one for each aircraft; none with FollowMe, whose leader is flown by a pilot. */
             missions: components["schemas"]["MissionUpload"][];
+            /** @description FollowMe: the leader's pilot in the bench, `drawn:SECONDS` (30 to 3600) or `published`; `drawn:60` where none is stated. */
+            pilot?: string | null;
             /** @description The protocol. */
             protocol: components["schemas"]["PlanProtocol"];
             /**
@@ -2090,6 +2312,8 @@ export interface components {
         };
         /** @description What would be flown, seen from where the aircraft are now. */
         PlanPreview: {
+            /** @description Pairs of aircraft on missions of their own that would come near to each other, the nearest first, at most 32. */
+            conflicts?: components["schemas"]["PlanConflict"][];
             /** @description What each aircraft would fly. */
             flights: components["schemas"]["PlannedFlight"][];
             formation?: components["schemas"]["PlanFormation"] | null;
@@ -2109,7 +2333,7 @@ export interface components {
          * @description What keeps the aircraft of a plan together, or apart.
          * @enum {string}
          */
-        PlanProtocol: "muscop" | "mbcap" | "mbcap-e" | "mission";
+        PlanProtocol: "muscop" | "mbcap" | "mbcap-e" | "mission" | "follow_me";
         /** @description What one aircraft would fly. */
         PlannedFlight: {
             /**
@@ -2556,6 +2780,29 @@ export interface components {
             /** @description Who flies there, 16 hexadecimal digits. */
             vehicle: string;
         };
+        /** @description An item that was checked. */
+        Tick: {
+            /** @description The user; where the service has no users, the address that it came from. */
+            by: string;
+            /**
+             * Format: int64
+             * @description When, by the clock of the service's computer: milliseconds since 1970, UTC.
+             */
+            unix_ms: number;
+            /** @description The aircraft, 16 hexadecimal digits; absent of an item for the fleet. */
+            vehicle?: string | null;
+        };
+        /** @description PUT body: an item is ticked, or no longer. */
+        TickWrite: {
+            /** @description The hash of the checklist that the sender has: of another nothing is ticked. */
+            hash: string;
+            /** @description The item's id. */
+            item: string;
+            /** @description Ticked, or not. */
+            ticked: boolean;
+            /** @description The aircraft that it is ticked for, each once; none for an item of the fleet. */
+            vehicles?: string[];
+        };
         /** @description An aircraft that broadcasts, and that is not followed. */
         UnansweredSender: {
             /** @description The address that its datagrams come from. */
@@ -2831,6 +3078,203 @@ export interface operations {
             };
             /** @description The service is ending */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    checklist: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The checklist */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checklist"];
+                };
+            };
+            /** @description The service has none */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    tick: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TickWrite"];
+            };
+        };
+        responses: {
+            /** @description The checklist after it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checklist"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such item, no such aircraft, or no checklist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The checklist is another, or another console is in charge of an aircraft */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    begin_anew: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The checklist after it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checklist"];
+                };
+            };
+            /** @description The service has none */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    result: {
+        parameters: {
+            query: {
+                /** @description Its name, as it is listed. */
+                file: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChecklistResult"];
+                };
+            };
+            /** @description No name of a result */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such file, or no checklist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description It cannot be read */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    results: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The files */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChecklistResults"];
+                };
+            };
+            /** @description The service has no checklist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The folder cannot be read */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,7 +2,8 @@
  * Whom an aircraft avoids and what it does about it, in the words of MBCAP; and what of that the map draws
  * when there are many.
  */
-import type { Actions, AircraftStatus, Avoidance, GeoPoint, Phase } from '../api/model';
+import type { Actions, AircraftStatus, Avoidance, Checklist, GeoPoint, Phase } from '../api/model';
+import { missingText } from './checklist';
 import { displayName } from './sort';
 import type { Aircraft } from './state';
 
@@ -33,17 +34,21 @@ export function everyoneAlone(fleet: readonly Aircraft[]): boolean {
 }
 
 /** What the selected aircraft wait for, each flying for itself. Who is past it already is not asked again. */
-export function readyAlone(fleet: readonly Aircraft[], selected: ReadonlySet<string>): Actions {
+export function readyAlone(fleet: readonly Aircraft[], selected: ReadonlySet<string>, checklist?: Checklist): Actions {
   const chosen = fleet.filter(({ fleet: { address, status } }) => status && selected.has(address));
   const phases = chosen.map(({ fleet: { status } }) => status?.phase);
-  const setup = phases.includes('start');
+  const waits = phases.includes('start');
+  const inPhase = (phase: string) => chosen.flatMap((one) => (one.fleet.status?.phase === phase ? [{ id: one.fleet.status.id, name: displayName(one) }] : []));
+  const setupMissing = missingText(checklist, 'setup', inPhase('start'));
+  const setup = waits && setupMissing === '';
   const unready = chosen.find(({ fleet: { status } }) => status?.phase === 'start' || status?.phase === 'preparing');
-  const start = phases.includes('ready') && unready === undefined;
+  const startMissing = missingText(checklist, 'start', inPhase('ready'));
+  const start = phases.includes('ready') && unready === undefined && startMissing === '';
   return {
     setup,
-    setup_blocked: setup ? '' : 'Nobody selected waits for setup.',
+    setup_blocked: setup ? '' : waits ? setupMissing : 'Nobody selected waits for setup.',
     start,
-    start_blocked: start ? '' : unready ? `${displayName(unready)} is not set up.` : 'Nobody selected waits for the start.',
+    start_blocked: start ? '' : unready ? `${displayName(unready)} is not set up.` : phases.includes('ready') ? startMissing : 'Nobody selected waits for the start.',
   };
 }
 

@@ -8,6 +8,8 @@ import type { Aircraft } from './state';
 export type CheckState = 'passed' | 'warning' | 'failed' | 'unknown';
 
 export interface Column {
+  /** Absent before it has reported. */
+  readonly id: string | undefined;
   readonly address: string;
   readonly number: string;
   readonly name: string;
@@ -45,7 +47,7 @@ export function checkTable(fleet: readonly Aircraft[], numbers: ReadonlyMap<stri
     const { address, status } = aircraft.fleet;
     const own = status?.flight_controller.firmware ?? '';
     return {
-      address, number: numbers.get(address) ?? '', name: displayName(aircraft), mission: status?.mission ?? undefined,
+      id: status?.id, address, number: numbers.get(address) ?? '', name: displayName(aircraft), mission: status?.mission ?? undefined,
       match: missionMatch(aircraft, held), firmware: own, usual: own === firmware,
     };
   });

@@ -107,7 +107,7 @@ export class FleetConsole {
   readonly absences: Absences = $derived(absences(this.fleet.aircraft));
   readonly summary = $derived(summarize(this.fleet.aircraft));
   readonly held: Holdings = $derived(holdings(this.fleet.aircraft));
-  readonly phase: FleetPhase = $derived(fleetPhase(this.fleet.aircraft, this.absences));
+  readonly phase: FleetPhase = $derived(fleetPhase(this.fleet.aircraft, this.absences, this.fleet.checklist));
   /** By id: batteries at or below a limit of their flight controllers. */
   voltages = $state.raw<ReadonlyMap<string, Low>>(new Map());
   readonly #voltages = new Voltages();

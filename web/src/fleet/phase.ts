@@ -1,4 +1,6 @@
 /** How far the fleet has come on its way from a plan to the ground, in six steps with counts. */
+import type { Checklist } from '../api/model';
+import { progress } from './checklist';
 import { plural } from './format';
 import { FLYING_HEIGHT_M, hasLanded, isArmed, isFlying } from './conditions';
 import { hasLeft, type Absences } from './members';
@@ -32,7 +34,7 @@ const isBlocked = ({ fleet: { status, link } }: Aircraft): boolean =>
 const needsMission = ({ fleet: { status } }: Aircraft): boolean =>
   status != null && status.mission == null && (status.swarm == null || status.swarm.leader) && status.protocol !== 'follow_me';
 
-export function fleetPhase(fleet: readonly Aircraft[], absences: Absences): FleetPhase {
+export function fleetPhase(fleet: readonly Aircraft[], absences: Absences, checklist?: Checklist): FleetPhase {
   const known = fleet.filter(({ fleet: { status } }) => status);
   if (known.length === 0) return { step: 'plan', text: fleet.length === 0 ? 'No aircraft' : `${plural(fleet.length, 'aircraft', 'aircraft')} not seen yet`, over: false };
   // What a swarm has given up holds up no step, but for landing it is still counted.
@@ -65,5 +67,9 @@ export function fleetPhase(fleet: readonly Aircraft[], absences: Absences): Flee
   if (known.some(needsMission)) return { step: 'plan', text: 'No mission yet', over: false };
   const blocked = count(fleet, isBlocked);
   if (blocked > 0) return { step: 'check', text: `Checks passed ${of(fleet.length - blocked, fleet.length)}`, over: false };
+  if (checklist) {
+    const { ticked, total } = progress(checklist, fleet.flatMap(({ fleet: { status } }) => status?.id ?? []));
+    if (ticked < total) return { step: 'check', text: `Checklist ${of(ticked, total)}`, over: false };
+  }
   return { step: 'setup', text: 'Ready to set up', over: false };
 }

@@ -2,7 +2,7 @@
  * The page's copy of the fleet, and how the stream's events change it. Pure: what arrives and the
  * page's clock come in, a new value goes out; what did not change keeps its identity.
  */
-import type { Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetLogLine, FleetMission, FleetPicture, FleetUpdate, RadioListening } from '../api/model';
+import type { Actions, AircraftChange, BaseStation, Checklist, FleetAircraft, FleetCommand, FleetLogLine, FleetMission, FleetPicture, FleetUpdate, RadioListening } from '../api/model';
 import { applyChange } from './change';
 
 export const LOG_LINES_MAX = 500;
@@ -43,6 +43,8 @@ export interface FleetState {
   readonly corrections: BaseStation | undefined;
   /** The radio by whose datagrams aircraft are found, where the service listens. */
   readonly listening: RadioListening | undefined;
+  /** The lab's checklist, where the service has one. */
+  readonly checklist: Checklist | undefined;
   /** Oldest first, at most LOG_LINES_MAX. */
   readonly log: readonly LogEntry[];
 }
@@ -65,6 +67,7 @@ export const EMPTY: FleetState = {
   },
   corrections: undefined,
   listening: undefined,
+  checklist: undefined,
   log: [],
 };
 
@@ -83,6 +86,7 @@ export function applyPicture(state: FleetState, picture: FleetPicture, nowMs: nu
     actions: picture.actions,
     corrections: picture.corrections ?? undefined,
     listening: picture.listening ?? undefined,
+    checklist: picture.checklist ?? undefined,
     // After a restart of the service its clock begins anew, and times of the old log would be of another clock.
     log: picture.log.reduce(appended, picture.started_unix_ms === state.startedUnixMs ? state.log : []),
   };
@@ -99,6 +103,7 @@ export function applyUpdate(state: FleetState, update: FleetUpdate, nowMs: numbe
     actions: update.actions ?? state.actions,
     corrections: update.corrections ?? state.corrections,
     listening: update.listening ?? state.listening,
+    checklist: update.checklist ? (applyChange(state.checklist, update.checklist) as Checklist) : state.checklist,
   };
 }
 

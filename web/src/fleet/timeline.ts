@@ -41,6 +41,7 @@ export interface Sources {
 
 const ACTIONS: Readonly<Record<string, string>> = {
   sign_in: 'signed in', sign_out: 'signed out', mission: 'sent the mission', begin_link_test: 'began a test of links', end_link_test: 'ended the test of links',
+  tick: 'ticked', untick: 'unticked', begin_checklist_anew: 'began the checklist anew',
   end_sessions: 'ended the sessions of', request: 'asked',
 };
 
@@ -50,12 +51,14 @@ export function timeline({ commands, older, log, alarms, known, fleetSize, conso
   const byId = new Map(audit.filter(({ id, user }) => id !== '' && user !== '').map(({ id, user }) => [id, user]));
   for (const entry of audit) {
     const atMs = Date.parse(entry.time) - startedUnixMs;
+    // What is empty is not sent.
+    const refused = entry.refused ?? '';
     // Commands that were taken have a line that says what became of them.
-    if (atMs < 0 || ((entry.action === 'command' || entry.action === 'note') && entry.refused === '')) continue;
+    if (atMs < 0 || ((entry.action === 'command' || entry.action === 'note') && refused === '')) continue;
     const done = [ACTIONS[entry.action] ?? entry.action, entry.what].filter((part) => part !== '').join(' ');
     events.push({
-      key: `audit/${entry.number}`, atMs, kind: 'audit', severity: entry.refused === '' ? 'info' : 'warning',
-      name: entry.user || entry.address, text: entry.refused === '' ? done : `${done} refused: ${entry.refused}`,
+      key: `audit/${entry.number}`, atMs, kind: 'audit', severity: refused === '' ? 'info' : 'warning',
+      name: entry.user || entry.address, text: refused === '' ? done : `${done} refused: ${refused}`,
       by: entry.user ? `${entry.role ?? 'signing in'}, ${entry.address}` : entry.address,
     });
   }

@@ -33,6 +33,17 @@ describe('what is planned, on the map', () => {
     expect(plannedPlaces({ drawn: [drawn(0, 50)], preview }).length).toBe(3);
   });
 
+  it('marks where two would come near to each other, the nearest pair on top', () => {
+    const pair = (north: number, apart_m: number) => ({ vehicles: [status(1).id, status(2).id], places: [north, north + apart_m].map((n) => ({ ...at(n), altitude_m: 40 })), apart_m, after_s: 12 });
+    const preview: PlanPreview = { problems: [], notes: [], flights: [], conflicts: [pair(0, 4), pair(50, 15)] };
+    const { features } = planFeatures(planned({ preview }), known, new Map());
+    const marks = features.filter(({ properties }) => properties?.['kind'] === 'conflict');
+    expect(marks.map(({ geometry, properties }) => [geometry.type, properties?.['apart_m']])).toEqual([
+      ['LineString', undefined], ['Point', 15], ['Point', 15], ['LineString', undefined], ['Point', 4], ['Point', 4],
+    ]);
+    expect(marks.at(-1)?.geometry).toMatchObject({ coordinates: [-0.34, at(4).latitude_deg] });
+  });
+
   it('shows the sketch of an area closed, and its lanes', () => {
     expect(kinds({ tool: 'area', sketch: [at(0), at(10), at(20)], lanes: [at(1), at(2)] })).toEqual(['area', 'sketch', 'corner', 'corner', 'corner', 'lanes']);
     expect(kinds({ tool: 'line', sketch: [at(0)] })).toEqual(['corner']);

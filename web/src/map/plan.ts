@@ -1,4 +1,4 @@
-/** What is planned and not yet sent, as GeoJSON: routes, waypoints, lanes, and the way from each aircraft to its first waypoint. */
+/** What is planned and not yet sent, as GeoJSON: routes, waypoints, lanes, the way from each aircraft to its first waypoint, and where two would come near to each other. */
 import type { Feature, FeatureCollection } from 'geojson';
 import type { PlanPreview } from '../api/model';
 import type { ById } from '../fleet/avoidance';
@@ -45,6 +45,11 @@ export function planFeatures({ drawn, current, chosen, tool, sketch, lanes, prev
   for (const [slot, { place, vehicle }] of (preview?.formation?.slots ?? []).entries()) {
     const colour = colours.get(known.get(vehicle)?.fleet.address ?? '') ?? 0;
     features.push(feature({ type: 'Point', coordinates: at(place) }, { kind: 'slot', slot: slotId(colour, slot, false) }));
+  }
+  // Above everything else: where two would come near to each other, the nearest pair on top.
+  for (const { vehicles, places, apart_m, after_s } of (preview?.conflicts ?? []).toReversed()) {
+    line(places, 'conflict');
+    for (const place of places) features.push(feature({ type: 'Point', coordinates: at(place) }, { kind: 'conflict', vehicles: vehicles.join(), apart_m, after_s }));
   }
   return collection(features);
 }

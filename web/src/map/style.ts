@@ -180,6 +180,15 @@ export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): S
         },
       },
       {
+        id: 'plan-conflict-lines', type: 'line', source: 'plan', filter: ['all', kind('conflict'), isLine],
+        paint: { 'line-color': tokens.warn, 'line-width': 3 },
+      },
+      {
+        // A ring of 18 px around each of the two: it covers neither the route nor the waypoint below it.
+        id: 'plan-conflicts', type: 'circle', source: 'plan', filter: ['all', kind('conflict'), isPoint],
+        paint: { 'circle-radius': 9, 'circle-color': tokens.warn, 'circle-opacity': 0.25, 'circle-stroke-color': tokens.warn, 'circle-stroke-width': 2.5 },
+      },
+      {
         id: 'plan-numbers', type: 'symbol', source: 'plan', filter: ['all', kind('waypoint'), ['get', 'here']],
         layout: { 'icon-image': ['get', 'number'], 'icon-anchor': 'bottom-left', 'icon-offset': [5, -4], 'icon-padding': 0 },
       },

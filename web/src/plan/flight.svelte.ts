@@ -61,6 +61,9 @@ export function differences(setup: FlightSetup, all: readonly FlightSetup[]): st
   return stated(setup).flatMap(([key, value]) => (expected[key] == null || expected[key] === value ? [] : [`${labelOf(key).toLowerCase()} ${value}, most have ${expected[key]}`]));
 }
 
+/** A flight of a minute. */
+const DRAWN = 'drawn:60';
+
 export class FlightDraft {
   protocol = $state<FlightProtocol>('muscop');
   values = $state.raw<Readonly<Record<string, Value>>>({});
@@ -71,6 +74,8 @@ export class FlightDraft {
   sent = $state.raw<FlightSetup | undefined>(undefined);
   /** Of the plan for the bench, where the protocol has no speed of its own. */
   benchSpeedMS = $state(10);
+  /** Of the same, what flies the leader of FollowMe: a pilot drawn from the seed, or the published flight. */
+  benchPilot = $state(DRAWN);
   #isOwn = false;
 
   readonly keys: readonly FlightSetupKey[] = $derived(this.choices.find(({ protocol }) => protocol === this.protocol)?.keys ?? []);
@@ -126,7 +131,7 @@ export class FlightDraft {
   /** The protocol as the bench's plans call it; undefined for one whose flight the page's plans do not describe. */
   get planProtocol(): PlanProtocol | undefined {
     if (this.protocol === 'mbcap') return this.#text('variant') === 'mbcap' ? 'mbcap' : 'mbcap-e';
-    return this.protocol === 'muscop' || this.protocol === 'mission' ? this.protocol : undefined;
+    return this.protocol === 'sweep' ? undefined : this.protocol;
   }
 
   /** The plan for the bench, but for its missions. */
@@ -134,21 +139,24 @@ export class FlightDraft {
     const protocol = this.planProtocol;
     if (protocol === undefined) return undefined;
     const [landing_distance_m, take_off, landing] = [this.#number('landing_distance_m'), this.#text('take_off'), this.#text('landing')];
+    const height_m = this.#number('height_m');
+    const ofLeader = protocol === 'follow_me' ? { pilot: this.benchPilot, ...(height_m === undefined ? {} : { height_m }), ...(landing_distance_m === undefined ? {} : { landing_distance_m }), ...(landing ? { landing } : {}) } : {};
     const ofSwarm = protocol === 'muscop' ? { ...(landing_distance_m === undefined ? {} : { landing_distance_m }), ...(take_off ? { take_off } : {}), ...(landing ? { landing } : {}) } : {};
     return {
       protocol, aircraft: this.#number('aircraft') ?? 2, formation: this.#text('formation') ?? 'linear', distance_m: this.#number('distance_m') ?? 50,
-      speed_m_s: this.#number('speed_m_s') ?? this.benchSpeedMS, ...ofSwarm,
+      speed_m_s: this.#number('speed_m_s') ?? this.benchSpeedMS, ...ofSwarm, ...ofLeader,
     };
   }
 
   /** A plan file was opened: its set-up is the draft; who leads is the fleet's to say. */
   open(plan: PlanFile): void {
     this.#isOwn = true;
-    const { protocol, aircraft, formation, distance_m, landing_distance_m, take_off, landing, speed_m_s } = plan;
-    if (protocol === 'muscop') {
+    const { protocol, aircraft, formation, distance_m, landing_distance_m, take_off, landing, speed_m_s, height_m, pilot } = plan;
+    if (protocol === 'muscop' || protocol === 'follow_me') {
       const { leader } = this.values;
-      this.protocol = 'muscop';
-      this.values = { ...(leader === undefined ? {} : { leader }), aircraft, formation, distance_m, landing_distance_m: landing_distance_m ?? undefined, take_off: take_off ?? undefined, landing: landing ?? undefined };
+      this.protocol = protocol;
+      this.benchPilot = pilot ?? DRAWN;
+      this.values = { ...(leader === undefined ? {} : { leader }), aircraft, formation, distance_m, landing_distance_m: landing_distance_m ?? undefined, take_off: take_off ?? undefined, landing: landing ?? undefined, height_m: height_m ?? undefined };
       this.benchSpeedMS = speed_m_s;
     } else {
       this.protocol = protocol === 'mission' ? 'mission' : 'mbcap';

@@ -287,7 +287,7 @@ export class Planner {
 
   /** The plan as a file that the bench flies; what is not in it is said. */
   async exportPlan(choice: Omit<PlanFile, 'missions' | 'home'>): Promise<{ readonly name: string; readonly text: string } | undefined> {
-    const missions = choice.protocol === 'muscop' ? (this.mission ? [this.mission] : []) : this.drawn.map(({ mission }) => mission);
+    const missions = choice.protocol === 'follow_me' ? [] : choice.protocol === 'muscop' ? (this.mission ? [this.mission] : []) : this.drawn.map(({ mission }) => mission);
     const answer = await savePlan({ ...choice, missions });
     this.problem = answer.ok ? answer.value.notes.join('; ') : plain(answer.reason);
     return answer.ok ? answer.value : undefined;

@@ -24,6 +24,7 @@ const CHOICES: FlightSetupChoice[] = [
       { key: 'landing_distance_m', least: 1, most: 10_000 }, { key: 'take_off', values: MANNERS }, { key: 'landing', values: MANNERS },
     ],
   },
+  { protocol: 'follow_me', keys: [{ key: 'leader' }, { key: 'aircraft', least: 2, most: 128 }, { key: 'formation', values: ['linear', 'wedge'] }, { key: 'distance_m', least: 1, most: 10_000 }, { key: 'height_m', least: 2, most: 120 }, { key: 'landing', values: ['in_place', 'formation'] }] },
   { protocol: 'mbcap', keys: [{ key: 'variant', values: ['mbcap-e', 'mbcap'] }, { key: 'speed_m_s', least: 0.5, most: 20 }] },
 ];
 const MISSION = { name: 'field', waypoints: [{ latitude_deg: 39.48, longitude_deg: -0.34, height_m: 20 }] };
@@ -107,6 +108,22 @@ describe('the panel of the flight set-up', () => {
     await fireEvent.click(screen.getByTestId('save-plan'));
     await waitFor(() => expect(ondownload).toHaveBeenCalledWith({ name: 'field.toml', text: 'name = "field"', notes: [] }));
     expect(asked.find(({ path }) => path === '/api/v1/plan/file')?.body).toEqual(SAVED);
+  });
+});
+
+describe('a plan that follows a pilot', () => {
+  it('is saved without a mission, with the pilot of the bench', async () => {
+    const { asked } = await page();
+    await change('setup-protocol', 'follow_me');
+    await change('setup-height_m', '25');
+    await change('plan-pilot', 'drawn:300');
+    await change('plan-speed', '6');
+    const save = screen.getByTestId('save-plan') as HTMLButtonElement;
+    expect(save.disabled).toBe(false);
+    await fireEvent.click(save);
+    await waitFor(() => expect(asked.find(({ path }) => path === '/api/v1/plan/file')?.body).toEqual({
+      protocol: 'follow_me', aircraft: 3, formation: 'linear', distance_m: 50, speed_m_s: 6, height_m: 25, pilot: 'drawn:300', missions: [],
+    }));
   });
 });
 

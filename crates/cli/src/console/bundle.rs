@@ -8,7 +8,8 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use tokio::time::sleep;
 use wingbeat_api::{
-    Bundle, BundledAircraft, BundledClock, FleetBundle, FleetBundleRequest, FleetPicture, LogKind, paths,
+    Bundle, BundledAircraft, BundledClock, ChecklistResults, FleetBundle, FleetBundleRequest, FleetPicture,
+    LogKind, paths,
 };
 use wingbeat_ground::bundle::{self, ReadClock, Source, Step, Wanted};
 use wingbeat_ground::remote::{Method, Remote};
@@ -61,6 +62,8 @@ pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> 
         let named = |address: &String| Source { address: address.clone(), ..Source::default() };
         aircraft.iter().map(named).collect::<Vec<_>>()
     };
+    // Where no ground service is asked for the aircraft, none is asked for these.
+    let checklists = if aircraft.is_empty() { checklists(remote, *hours).await? } else { vec![] };
     let wanted = Wanted {
         out: out.clone(),
         experiment: experiment.clone(),
@@ -69,6 +72,7 @@ pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> 
         autopilot_logs: *autopilot_logs,
         free_least: bundle::FREE_LEAST,
         read_clock: READ_CLOCK,
+        checklists,
     };
     let shown = Mutex::new(Shown::default());
     let watch = |step: Step<'_>| {
@@ -79,6 +83,22 @@ pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> 
     let (folder, bundle) = bundle::collect(&wanted, keys.as_ref(), &sources, &watch).await?;
     show::answer(service.json, &bundle, |bundle| summary(&folder, bundle))?;
     Ok(if bundle.complete { Code::Done } else { Code::NotAll })
+}
+
+/// What the ground service kept of its checklist with the flights of these hours; nothing where it has none.
+async fn checklists(remote: &Remote, hours: u32) -> Result<Vec<(String, Vec<u8>)>> {
+    let picture: FleetPicture = remote.get(paths::FLEET).await?;
+    if picture.checklist.is_none() {
+        return Ok(vec![]);
+    }
+    let results: ChecklistResults = remote.get(paths::FLEET_CHECKLIST_RESULTS).await?;
+    let mut files = Vec::new();
+    for file in results.results.into_iter().filter(|file| file.age_s <= u64::from(hours) * 3600) {
+        let path = format!("{}?file={}", paths::FLEET_CHECKLIST_RESULT, show::escaped(&file.name));
+        let text = remote.ask(Method::GET, &path, None::<&()>).await?.text();
+        files.push((file.name, text.into_bytes()));
+    }
+    Ok(files)
 }
 
 /// Between two looks at what the service collects.
@@ -162,6 +182,9 @@ impl Shown {
 
 fn summary(folder: &Path, bundle: &Bundle) -> String {
     let mut text: String = bundle.aircraft.iter().map(row).collect();
+    if !bundle.checklists.is_empty() {
+        text += &format!("checklists: {} of flights\n", bundle.checklists.len());
+    }
     let (have, of) =
         (bundle.aircraft.iter().filter(|one| one.missing.is_empty()).count(), bundle.aircraft.len());
     text += &format!("{}: {have} of {of} aircraft", folder.display());

@@ -103,9 +103,13 @@ pub(crate) struct Sending {
 /// What a plan states besides its missions.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Plan {
-    #[command(flatten)]
-    file: File,
-    /// muscop, mbcap, mbcap-e or mission (each for itself).
+    /// The mission file; none with follow_me, whose leader is flown by a pilot.
+    #[arg(required_unless_present = "pilot")]
+    file: Option<PathBuf>,
+    /// Only this mission of the file, from 1.
+    #[arg(long, value_name = "NUMBER", requires = "file", value_parser = clap::value_parser!(u16).range(1..))]
+    only: Option<u16>,
+    /// muscop, mbcap, mbcap-e, mission (each for itself) or follow_me.
     #[arg(long = "as", value_name = "PROTOCOL", value_parser = protocol)]
     flown: PlanProtocol,
     /// How many aircraft fly in the swarm.
@@ -120,6 +124,12 @@ pub(crate) struct Plan {
     /// Speed along the legs, metres per second.
     #[arg(long, default_value_t = 10.0)]
     speed_m_s: f64,
+    /// follow_me: the leader's pilot in the bench, drawn:SECONDS (30 to 3600) or published.
+    #[arg(long, conflicts_with = "file")]
+    pilot: Option<String>,
+    /// follow_me: height above home at which the followers gather, metres.
+    #[arg(long, value_name = "METRES", requires = "pilot")]
+    height_m: Option<f64>,
     /// The file that is written.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -134,7 +144,7 @@ fn format(text: &str) -> Result<MissionFormat, String> {
 
 fn protocol(text: &str) -> Result<PlanProtocol, String> {
     serde_json::from_value(json!(text))
-        .map_err(|_| format!("found {text:?}, expected muscop, mbcap, mbcap-e or mission"))
+        .map_err(|_| format!("found {text:?}, expected muscop, mbcap, mbcap-e, mission or follow_me"))
 }
 
 impl Command {
@@ -179,8 +189,14 @@ pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
             write(out, &written, service.json)?;
         }
         Command::Plan(plan) => {
-            let missions =
-                read(remote, &plan.file).await?.missions.into_iter().map(|read| read.mission).collect();
+            let content = match &plan.file {
+                Some(file) => {
+                    let file = File { file: file.clone(), protocol: None, only: plan.only };
+                    read(remote, &file).await?.missions
+                }
+                None => vec![],
+            };
+            let missions = content.into_iter().map(|read| read.mission).collect();
             let request = PlanFile {
                 protocol: plan.flown,
                 aircraft: plan.aircraft,
@@ -190,6 +206,8 @@ pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
                 take_off: None,
                 landing: None,
                 speed_m_s: plan.speed_m_s,
+                height_m: plan.height_m,
+                pilot: plan.pilot.clone(),
                 missions,
                 home: None,
             };

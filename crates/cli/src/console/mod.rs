@@ -2,6 +2,7 @@
 //! or not reached, and nothing was done; 3: there was no answer, and whether it was done is not known.
 
 mod bundle;
+mod checklist;
 mod flight_setups;
 mod missions;
 mod orders;
@@ -162,6 +163,8 @@ pub(crate) enum Command {
     /// Collect the logs of all aircraft in one folder: OUT/EXPERIMENT/UTC/aircraft-N, with a manifest. Exit code 1 where something is
     /// missing.
     Bundle(bundle::Arguments),
+    /// The lab's checklist and what of it is ticked; ticking it, and what was kept of it with flights.
+    Checklist(Box<checklist::Arguments>),
     /// The formations that a plan can name, each with its places, as JSON.
     Formations {
         /// How many aircraft.
@@ -250,6 +253,7 @@ impl Command {
             | Self::SetParameters(order) => &order.giving.service,
             Self::Exclude { giving, .. } => &giving.service,
             Self::Bundle(arguments) => &arguments.service,
+            Self::Checklist(arguments) => arguments.service(),
             Self::Mission(command) => command.service(),
             Self::Parameters(command) => command.service(),
             Self::FlightSetup(command) => command.service(),
@@ -339,6 +343,7 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
             return orders::follow(remote, id, None, end, json).await;
         }
         Command::Bundle(arguments) => return bundle::run(remote, arguments).await,
+        Command::Checklist(arguments) => return checklist::run(remote, arguments).await,
         Command::Mission(command) => return missions::run(remote, command).await,
         Command::Parameters(command) => return parameters::run(remote, command).await,
         Command::FlightSetup(command) => return flight_setups::run(remote, command).await,
@@ -477,6 +482,11 @@ mod tests {
         ("put", paths::FLEET_FLIGHT_SETUP, "flight-setup set"),
         ("get", paths::FLEET_BUNDLE, "bundle"),
         ("post", paths::FLEET_BUNDLE, "bundle"),
+        ("get", paths::FLEET_CHECKLIST, "checklist"),
+        ("put", paths::FLEET_CHECKLIST, "checklist tick"),
+        ("delete", paths::FLEET_CHECKLIST, "checklist begin-anew"),
+        ("get", paths::FLEET_CHECKLIST_RESULTS, "checklist results"),
+        ("get", paths::FLEET_CHECKLIST_RESULT, "checklist export"),
         ("get", paths::FLEET_REGION, "fence status"),
         ("post", paths::FLEET_REGION, "rally read"),
         ("put", paths::FLEET_REGION, "fence send"),

@@ -27,6 +27,9 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_PARAMETERS
         | paths::FLEET_PARAMETERS_FILE
         | paths::FLEET_BUNDLE
+        | paths::FLEET_CHECKLIST
+        | paths::FLEET_CHECKLIST_RESULTS
+        | paths::FLEET_CHECKLIST_RESULT
         | paths::FLEET_REGION
         | paths::FLEET_PARAMETERS_FILE
         | paths::FLEET_FLIGHT_SETUP
@@ -58,6 +61,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_MISSION
         | paths::FLEET_LINK_TEST
         | paths::FLEET_BUNDLE
+        | paths::FLEET_CHECKLIST
         | paths::FLEET_PARAMETERS
         | paths::FLEET_FLIGHT_SETUP
         | paths::FLEET_REGION => Some(UserRole::Operator),
@@ -227,6 +231,11 @@ mod tests {
         ("GET", paths::FLEET_PARAMETERS_FILE, Some(Observer)),
         ("GET", paths::FLEET_BUNDLE, Some(Observer)),
         ("POST", paths::FLEET_BUNDLE, Some(Operator)),
+        ("GET", paths::FLEET_CHECKLIST, Some(Observer)),
+        ("PUT", paths::FLEET_CHECKLIST, Some(Operator)),
+        ("DELETE", paths::FLEET_CHECKLIST, Some(Operator)),
+        ("GET", paths::FLEET_CHECKLIST_RESULTS, Some(Observer)),
+        ("GET", paths::FLEET_CHECKLIST_RESULT, Some(Observer)),
         ("GET", paths::FLEET_REGION, Some(Observer)),
         ("POST", paths::FLEET_REGION, Some(Operator)),
         ("PUT", paths::FLEET_REGION, Some(Operator)),

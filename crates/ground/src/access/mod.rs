@@ -25,6 +25,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use wingbeat_api::{SignIn, SignedIn, User, UserRole};
 
+use crate::checklist::Configured as Checklist;
 use crate::refused::Refused;
 use attempts::Attempts;
 use audit::Audit;
@@ -44,7 +45,7 @@ const COMPARED_MAX: usize = 1;
 /// Requests that wait for that.
 const WAITING_MAX: usize = 8;
 
-/// Who may use the service, and where what was done is kept.
+/// Who may use the service, where what was done is kept, and what has to be checked before a flight.
 #[derive(Clone, Debug)]
 pub struct Protection {
     /// The users' file; without it there is no login, and whatever reaches the service commands.
@@ -55,11 +56,13 @@ pub struct Protection {
     pub audit: Option<PathBuf>,
     /// The page is served by TLS with this certificate; without it in the clear.
     pub tls: Option<PageCertificate>,
+    /// What has to be ticked before *Setup* and *Start*; without it nothing.
+    pub checklist: Option<Checklist>,
 }
 
 impl Default for Protection {
     fn default() -> Self {
-        Self { users: None, session: SESSION, audit: None, tls: None }
+        Self { users: None, session: SESSION, audit: None, tls: None, checklist: None }
     }
 }
 
