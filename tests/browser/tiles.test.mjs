@@ -36,12 +36,9 @@ async function zoomOut(page) {
   await sleep(1_000);
 }
 
-/** Whether this comes to hold before a slow machine has surely drawn. */
+/** Whether this comes to hold soon: a level more is no harm. A screenshot alone may take seconds. */
 async function drawnSoon(holds) {
-  for (let i = 0; i < 12; i += 1) {
-    if (await holds()) return true;
-    await sleep(250);
-  }
+  for (const end = Date.now() + 3_000; Date.now() < end; await sleep(250)) if (await holds()) return true;
   return false;
 }
 
