@@ -132,7 +132,10 @@ fn one_two_and_three_computers_fly_the_same_bytes() {
     second.wait().unwrap();
     let (code, _, said) = end(first);
     assert!(
-        code == Some(2) && (said.contains("federation has ended") || said.contains("found nothing from")),
+        code == Some(2)
+            && (said.contains("lost comms")
+                || said.contains("federation has ended")
+                || said.contains("found nothing from")),
         "{code:?}: {said}"
     );
 }
