@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{BufWriter, Write as _};
 
 use mcap::records::{MessageHeader, Metadata};
 use mcap::{Compression, McapError, WriteOptions};
+use serde::Serialize;
 use serde_json::{Value, json};
 use wingbeat_wire::{Datagram, Message, VehicleId, read_unverified, sender_unverified};
 
-use crate::event::{Event, Plotted, Time};
+use crate::event::{self, Event, Plotted};
 use crate::recorder::Block;
-use crate::schema::{self, Schema};
+use crate::schema::{self, Schema, Time};
 use crate::start::Start;
 
 /// The channel of the journal.
@@ -42,6 +43,8 @@ pub struct LogFile {
     utc_base_us: u64,
     plotted: Plotting,
     written: u64,
+    /// Room for the message that is being written.
+    text: Vec<u8>,
 }
 
 /// What was plotted last.
@@ -101,6 +104,7 @@ impl LogFile {
             utc_base_us,
             plotted: Plotting::default(),
             written: 0,
+            text: Vec::new(),
         })
     }
 
@@ -122,7 +126,7 @@ impl LogFile {
         let message = schema::journal_message(block.from_us, &block.records);
         self.blocks = self.blocks.wrapping_add(1);
         self.put(self.journal, block.from_us, self.blocks, &message)?;
-        let (mut time, mut rest) = (Time::default(), block.records.as_slice());
+        let (mut time, mut rest) = (event::Time::default(), block.records.as_slice());
         let _ = time.advance(block.from_us);
         while let Ok((since_us, event, after)) = Event::read(rest) {
             let now_us = time.advance(since_us).as_micros();
@@ -142,19 +146,15 @@ impl LogFile {
         Ok(())
     }
 
-    /// Ends the file: its index.
+    /// Ends the file: its index. Who needs it on the disk synchronises what is given back.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn finish(mut self) -> Result<(), McapError> {
+    pub fn finish(mut self) -> Result<File, McapError> {
         self.writer.finish()?;
         let mut output = self.writer.into_inner().into_inner();
         output.flush()?;
-        match output.get_ref().sync_data() {
-            // What takes bytes and is no file cannot be synchronised.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-            other => Ok(other?),
-        }
+        Ok(self.file)
     }
 
     fn put(&mut self, channel: u16, at_us: u64, sequence: u32, data: &[u8]) -> Result<(), McapError> {
@@ -181,27 +181,39 @@ impl LogFile {
         Ok(channel)
     }
 
-    fn put_json(&mut self, topic: &str, schema: &Schema, at_us: u64, value: &Value) -> Result<(), McapError> {
+    fn put_json(
+        &mut self,
+        topic: &str,
+        schema: &Schema,
+        at_us: u64,
+        value: &impl Serialize,
+    ) -> Result<(), McapError> {
         let channel = self.channel(topic, schema)?;
-        self.put(channel, at_us, 0, value.to_string().as_bytes())
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        // Numbers and texts: nothing of it can fail.
+        let _ = serde_json::to_writer(&mut text, value);
+        let put = self.put(channel, at_us, 0, &text);
+        self.text = text;
+        put
     }
 
-    fn time(&self, at_us: u64) -> Value {
+    fn time(&self, at_us: u64) -> Time {
         let us = self.utc_base_us.saturating_add(at_us);
-        json!({ "sec": us / 1_000_000, "nsec": us % 1_000_000 * 1_000 })
+        Time { sec: us / 1_000_000, nsec: us % 1_000_000 * 1_000 }
     }
 
     fn put_place(&mut self, topic: &str, at_us: u64, place: [i32; 3]) -> Result<(), McapError> {
-        let value = json!({
-            "timestamp": self.time(at_us),
-            "frame_id": "",
-            "latitude": f64::from(place[0]) / 1e7,
-            "longitude": f64::from(place[1]) / 1e7,
-            "altitude": f64::from(place[2]) / 1e3,
-            "position_covariance": [0, 0, 0, 0, 0, 0, 0, 0, 0],
-            "position_covariance_type": 0,
-        });
-        self.put_json(topic, &schema::LOCATION_FIX, at_us, &value)
+        let fix = schema::LocationFix {
+            timestamp: self.time(at_us),
+            frame_id: "",
+            latitude: f64::from(place[0]) / 1e7,
+            longitude: f64::from(place[1]) / 1e7,
+            altitude: f64::from(place[2]) / 1e3,
+            position_covariance: [0; 9],
+            position_covariance_type: 0,
+        };
+        self.put_json(topic, &schema::LOCATION_FIX, at_us, &fix)
     }
 
     fn plot(&mut self, at_us: u64, event: &Event<'_>) -> Result<(), McapError> {
@@ -214,9 +226,14 @@ impl LogFile {
             Event::Sample(sample) => self.plot_sample(at_us, sample),
             Event::Log(level, text) => {
                 let name = self.plotted.state.clone();
-                let line = json!({
-                    "timestamp": self.time(at_us), "level": 2 + level, "message": text, "name": name, "file": "", "line": 0,
-                });
+                let line = schema::Log {
+                    timestamp: self.time(at_us),
+                    level: 2 + level,
+                    message: text,
+                    name: &name,
+                    file: "",
+                    line: 0,
+                };
                 self.put_json("/log", &schema::LOG, at_us, &line)
             }
             Event::Datagram(sealed) => self.plot_received(at_us, sealed.bytes),
@@ -258,49 +275,41 @@ impl LogFile {
     }
 
     fn plot_event(&mut self, at_us: u64, event: &str, text: &str) -> Result<(), McapError> {
-        self.put_json("/events", &schema::EVENT, at_us, &json!({ "event": event, "text": text }))
+        self.put_json("/events", &schema::EVENT, at_us, &schema::Event { event, text })
     }
 
     fn plot_sample(&mut self, at_us: u64, sample: &Plotted<'_>) -> Result<(), McapError> {
         if let Some(place) = sample.position {
             self.put_place("/position", at_us, place)?;
         }
-        let [east, north, up] = sample.velocity_cm_s.map(|cm_s| f64::from(cm_s) / 1e2);
-        let mut state = json!({
-            "state": sample.state,
-            "engaged": sample.engaged,
-            "armed": sample.armed,
-            "height_m": f64::from(sample.height_mm) / 1e3,
-            "east_m_s": east,
-            "north_m_s": north,
-            "up_m_s": up,
+        let [east_m_s, north_m_s, up_m_s] = sample.velocity_cm_s.map(|cm_s| f64::from(cm_s) / 1e2);
+        let state = schema::State {
+            state: sample.state,
+            engaged: sample.engaged,
+            mode_number: sample.mode_number,
+            armed: sample.armed,
+            waypoint_reached: sample.reached,
+            height_m: f64::from(sample.height_mm) / 1e3,
+            east_m_s,
+            north_m_s,
+            up_m_s,
             // Two decimals, as the velocity has.
-            "speed_m_s": ((east * east + north * north).sqrt() * 1e2).round() / 1e2,
-            "heading_deg": f64::from(sample.heading_cdeg) / 1e2,
-        });
-        // What is not known is absent: the schema has numbers there, no nulls.
-        let known = [
-            ("mode_number", sample.mode_number),
-            ("waypoint_reached", sample.reached.map(u32::from)),
-            ("battery_percent", sample.battery_percent.map(u32::from)),
-        ];
-        for (name, value) in known {
-            if let Some(value) = value {
-                state[name] = value.into();
-            }
-        }
+            speed_m_s: ((east_m_s * east_m_s + north_m_s * north_m_s).sqrt() * 1e2).round() / 1e2,
+            heading_deg: f64::from(sample.heading_cdeg) / 1e2,
+            battery_percent: sample.battery_percent,
+        };
         if self.plotted.state != sample.state {
             self.plotted.state = sample.state.into();
         }
         self.put_json("/state", &schema::STATE, at_us, &state)?;
         let Some((nearest, horizontal_mm, vertical_mm)) = sample.nearest else { return Ok(()) };
         let (horizontal_m, vertical_m) = (f64::from(horizontal_mm) / 1e3, f64::from(vertical_mm) / 1e3);
-        let separation = json!({
-            "nearest": nearest.to_string(),
-            "distance_m": ((horizontal_m * horizontal_m + vertical_m * vertical_m).sqrt() * 1e3).round() / 1e3,
-            "horizontal_m": horizontal_m,
-            "vertical_m": vertical_m,
-        });
+        let separation = schema::Separation {
+            nearest: &nearest.to_string(),
+            distance_m: ((horizontal_m * horizontal_m + vertical_m * vertical_m).sqrt() * 1e3).round() / 1e3,
+            horizontal_m,
+            vertical_m,
+        };
         self.put_json("/separation", &schema::SEPARATION, at_us, &separation)
     }
 
@@ -335,14 +344,14 @@ impl LogFile {
 
     fn put_datagram(&mut self, topic: &str, at_us: u64, datagram: &Datagram) -> Result<(), McapError> {
         let (kind, message) = plain(serde_json::to_value(&datagram.message).unwrap_or_default());
-        let value = json!({
+        let value = schema::Datagram {
             // As text: an id has more digits than a viewer's numbers.
-            "from": datagram.from.to_string(),
-            "counter": datagram.counter,
-            "flight": datagram.flight,
-            "kind": kind,
-            "message": message,
-        });
+            from: &datagram.from.to_string(),
+            counter: datagram.counter,
+            flight: datagram.flight,
+            kind: &kind,
+            message: &message,
+        };
         self.put_json(topic, &schema::DATAGRAM, at_us, &value)
     }
 }
@@ -383,7 +392,7 @@ fn place_of(message: &Message) -> Option<[i32; 3]> {
 
 /// UTC at agent time zero, where the block states it.
 fn utc_base_us(block: &Block) -> Option<u64> {
-    let (mut time, mut rest) = (Time::default(), block.records.as_slice());
+    let (mut time, mut rest) = (event::Time::default(), block.records.as_slice());
     let _ = time.advance(block.from_us);
     while let Ok((since_us, event, after)) = Event::read(rest) {
         let now_us = time.advance(since_us).as_micros();

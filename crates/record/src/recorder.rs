@@ -1,16 +1,17 @@
-//! Next to the agent: writes what happens into blocks and hands each on when it is full, or three quarters of a second old. It waits for
-//! nothing unless its host wants it to.
+//! Next to the agent: writes what happens into blocks and hands each on when it is full, or in flight three quarters of a second old. It
+//! waits for nothing unless its host wants it to.
 
 use wingbeat_agent::{Agent, Input, Outputs, Sample, StateId};
 use wingbeat_geo::{Duration, Instant, Position};
 
 use crate::event::{Event, Plotted, outputs};
 use crate::start::Start;
-use crate::writer::{Blocks, Handover};
+use crate::writer::{Blocks, Handover, Pace};
 
 /// A block is handed on when it is as long as this, bytes.
 const BLOCK_LEN: usize = 48 * 1024;
-/// Or when its first record is as old as this: the rest of a second is for the card to take it.
+/// Or in flight, when its first record is as old as this: the rest of a second is for the card to take it. A bench that ends early is
+/// flown again, and to wake its writer four times as often costs it speed.
 const BLOCK_AGE: Duration = Duration::from_millis(750);
 /// Between two samples of what is plotted at least, where the position is another: four times a second it comes, and a sample has
 /// the time at which it came. Sampled by a period of its own it had times that were off by up to a quarter of a second.
@@ -101,10 +102,13 @@ impl Recorder {
         }
     }
 
-    /// When what it has is old enough.
+    /// When what it has is old enough; never where its host waits for the disk.
     pub fn due(&self) -> Option<Instant> {
-        let is_empty = self.block.records.is_empty();
-        (!is_empty).then(|| Instant::from_micros(self.block.from_us) + BLOCK_AGE)
+        let is_awaited = match self.blocks.pace() {
+            Pace::Waits => false,
+            Pace::Loses => !self.block.records.is_empty(),
+        };
+        is_awaited.then(|| Instant::from_micros(self.block.from_us) + BLOCK_AGE)
     }
 
     /// Hands on what is old enough.
@@ -123,7 +127,9 @@ impl Recorder {
     }
 
     fn hand_over(&mut self) {
-        let block = std::mem::take(&mut self.block);
+        // As much room as the last one had, at once.
+        let next = Block { records: Vec::with_capacity(self.block.records.capacity()), ..Block::default() };
+        let block = std::mem::replace(&mut self.block, next);
         if let Handover::Lost(count) = self.blocks.hand_over(block) {
             self.lost += count;
         }

@@ -1,5 +1,8 @@
 //! The schemas of a log's channels. Foxglove knows its own by their names (<https://docs.foxglove.dev/docs/visualization/message-schemas/introduction>).
 
+use serde::Serialize;
+use serde_json::Value;
+
 /// A channel's schema: name, encoding, text.
 pub(crate) struct Schema {
     pub(crate) name: &'static str,
@@ -12,11 +15,38 @@ pub(crate) const LOCATION_FIX: Schema = Schema {
     text: r#"{"title":"foxglove.LocationFix","type":"object","properties":{"timestamp":{"type":"object","title":"time","properties":{"sec":{"type":"integer","minimum":0},"nsec":{"type":"integer","minimum":0,"maximum":999999999}}},"frame_id":{"type":"string"},"latitude":{"type":"number"},"longitude":{"type":"number"},"altitude":{"type":"number"},"position_covariance":{"type":"array","items":{"type":"number"},"minItems":9,"maxItems":9},"position_covariance_type":{"title":"foxglove.PositionCovarianceType","oneOf":[{"title":"UNKNOWN","const":0},{"title":"APPROXIMATED","const":1},{"title":"DIAGONAL_KNOWN","const":2},{"title":"KNOWN","const":3}]}}}"#,
 };
 
+#[derive(Serialize)]
+pub(crate) struct Time {
+    pub(crate) sec: u64,
+    pub(crate) nsec: u64,
+}
+
+#[derive(Serialize)]
+pub(crate) struct LocationFix<'a> {
+    pub(crate) timestamp: Time,
+    pub(crate) frame_id: &'a str,
+    pub(crate) latitude: f64,
+    pub(crate) longitude: f64,
+    pub(crate) altitude: f64,
+    pub(crate) position_covariance: [u8; 9],
+    pub(crate) position_covariance_type: u8,
+}
+
 /// A line of the log (<https://docs.foxglove.dev/docs/visualization/message-schemas/log>).
 pub(crate) const LOG: Schema = Schema {
     name: "foxglove.Log",
     text: r#"{"title":"foxglove.Log","type":"object","properties":{"timestamp":{"type":"object","title":"time","properties":{"sec":{"type":"integer","minimum":0},"nsec":{"type":"integer","minimum":0,"maximum":999999999}}},"level":{"title":"foxglove.LogLevel","oneOf":[{"title":"UNKNOWN","const":0},{"title":"DEBUG","const":1},{"title":"INFO","const":2},{"title":"WARNING","const":3},{"title":"ERROR","const":4},{"title":"FATAL","const":5}]},"message":{"type":"string"},"name":{"type":"string"},"file":{"type":"string"},"line":{"type":"integer","minimum":0}}}"#,
 };
+
+#[derive(Serialize)]
+pub(crate) struct Log<'a> {
+    pub(crate) timestamp: Time,
+    pub(crate) level: u8,
+    pub(crate) message: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) file: &'a str,
+    pub(crate) line: u32,
+}
 
 /// State and motion.
 pub(crate) const STATE: Schema = Schema {
@@ -24,11 +54,39 @@ pub(crate) const STATE: Schema = Schema {
     text: r#"{"title":"wingbeat.State","type":"object","properties":{"state":{"type":"string"},"engaged":{"type":"boolean"},"mode_number":{"type":"integer"},"armed":{"type":"boolean"},"waypoint_reached":{"type":"integer"},"height_m":{"type":"number"},"east_m_s":{"type":"number"},"north_m_s":{"type":"number"},"up_m_s":{"type":"number"},"speed_m_s":{"type":"number"},"heading_deg":{"type":"number"},"battery_percent":{"type":"integer"}}}"#,
 };
 
+/// What is not known is absent: the schema has numbers there, no nulls.
+#[derive(Serialize)]
+pub(crate) struct State<'a> {
+    pub(crate) state: &'a str,
+    pub(crate) engaged: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mode_number: Option<u32>,
+    pub(crate) armed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) waypoint_reached: Option<u16>,
+    pub(crate) height_m: f64,
+    pub(crate) east_m_s: f64,
+    pub(crate) north_m_s: f64,
+    pub(crate) up_m_s: f64,
+    pub(crate) speed_m_s: f64,
+    pub(crate) heading_deg: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) battery_percent: Option<u8>,
+}
+
 /// The nearest other aircraft.
 pub(crate) const SEPARATION: Schema = Schema {
     name: "wingbeat.Separation",
     text: r#"{"title":"wingbeat.Separation","type":"object","properties":{"nearest":{"type":"string"},"distance_m":{"type":"number"},"horizontal_m":{"type":"number"},"vertical_m":{"type":"number"}}}"#,
 };
+
+#[derive(Serialize)]
+pub(crate) struct Separation<'a> {
+    pub(crate) nearest: &'a str,
+    pub(crate) distance_m: f64,
+    pub(crate) horizontal_m: f64,
+    pub(crate) vertical_m: f64,
+}
 
 /// A datagram that was sent or received.
 pub(crate) const DATAGRAM: Schema = Schema {
@@ -36,11 +94,26 @@ pub(crate) const DATAGRAM: Schema = Schema {
     text: r#"{"title":"wingbeat.Datagram","type":"object","properties":{"from":{"type":"string"},"counter":{"type":"integer"},"flight":{"type":"integer"},"kind":{"type":"string"},"message":{"type":"object","properties":{}}}}"#,
 };
 
+#[derive(Serialize)]
+pub(crate) struct Datagram<'a> {
+    pub(crate) from: &'a str,
+    pub(crate) counter: u64,
+    pub(crate) flight: u32,
+    pub(crate) kind: &'a str,
+    pub(crate) message: &'a Value,
+}
+
 /// A command of the operator, or its answer.
 pub(crate) const EVENT: Schema = Schema {
     name: "wingbeat.Event",
     text: r#"{"title":"wingbeat.Event","type":"object","properties":{"event":{"type":"string"},"text":{"type":"string"}}}"#,
 };
+
+#[derive(Serialize)]
+pub(crate) struct Event<'a> {
+    pub(crate) event: &'a str,
+    pub(crate) text: &'a str,
+}
 
 /// The name of the journal's message.
 pub(crate) const JOURNAL: &str = "wingbeat.Journal";

@@ -52,7 +52,8 @@ impl Sink for SingleFile {
     }
 
     fn end(&mut self) -> Result<(), String> {
-        self.file.take().map_or(Ok(()), LogFile::finish).map_err(|error| self.found(&error))
+        let ended = self.file.take().map(LogFile::finish).transpose();
+        ended.map(drop).map_err(|error| self.found(&error))
     }
 }
 
@@ -235,7 +236,10 @@ impl Sink for Store {
 
     fn end(&mut self) -> Result<(), String> {
         match self.current.take() {
-            Some((_, file)) => file.finish().map_err(|error| self.found(&error)),
+            Some((_, file)) => file
+                .finish()
+                .map_err(|error| self.found(&error))
+                .and_then(|file| file.sync_data().map_err(|error| self.found(&error))),
             None => Ok(()),
         }
     }

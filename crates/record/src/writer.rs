@@ -82,6 +82,11 @@ pub struct Blocks {
 }
 
 impl Blocks {
+    /// Whether the recorder's host waits for the disk.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
     /// Hands a block on.
     pub fn hand_over(&self, block: Block) -> Handover {
         let count = block.count;
