@@ -1,9 +1,14 @@
 //! Delivering one command to one aircraft: the same id again and again until it is answered, or, for a
 //! recovery command, until the owner has seen its effect and stops the delivery; at last it expires.
+//!
+//! On a radio that loses packets an attempt waits: TCP sends a lost packet again after 200 ms at least, and after twice as long
+//! each further time (RFC 6298, section 5). So the next attempt does not wait for the last one: it goes over another connection.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use reqwest::{Client, StatusCode, header::CONTENT_TYPE};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -17,7 +22,11 @@ use crate::owner::Message;
 
 /// One attempt, the connection included.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(2);
-/// Between attempts while there is no answer.
+/// An attempt without an answer is joined by another after so long.
+const JOINED_AFTER: Duration = Duration::from_millis(120);
+/// So many are under way at once.
+const AT_ONCE: usize = 4;
+/// Between attempts that failed.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 /// Between repetitions of a recovery command that was accepted.
 const REPEAT_AFTER: Duration = Duration::from_secs(1);
@@ -51,7 +60,8 @@ impl Delivery {
         let mut last = "no answer".to_owned();
         let mut accepted = false;
         while Instant::now() < end {
-            let answer = timeout_at(end, self.attempt()).await.unwrap_or_else(|_| Answer::None(last.clone()));
+            let answer =
+                timeout_at(end, self.attempts()).await.unwrap_or_else(|_| Answer::None(last.clone()));
             let wait = match answer {
                 Answer::Accepted(detail) => {
                     if !std::mem::replace(&mut accepted, true) {
@@ -80,6 +90,31 @@ impl Delivery {
             format!("not answered within {seconds} s: {last}")
         };
         self.report(VehicleOutcome::Expired, detail).await;
+    }
+
+    /// The first answer that decides, or the last one when all attempts have failed.
+    async fn attempts(&self) -> Answer {
+        let mut under_way = FuturesUnordered::from_iter([self.attempt()]);
+        let mut joined_at = Instant::now() + JOINED_AFTER;
+        loop {
+            let answer = match under_way.len() {
+                AT_ONCE.. => under_way.next().await,
+                _ => match timeout_at(joined_at, under_way.next()).await {
+                    Ok(answer) => answer,
+                    Err(_) => {
+                        under_way.push(self.attempt());
+                        joined_at += JOINED_AFTER;
+                        continue;
+                    }
+                },
+            };
+            match answer {
+                Some(Answer::None(_)) if !under_way.is_empty() => {}
+                Some(answer) => return answer,
+                // There is one under way until it has answered.
+                None => return Answer::None("no answer".to_owned()),
+            }
+        }
     }
 
     async fn attempt(&self) -> Answer {
@@ -177,6 +212,34 @@ mod tests {
             (VehicleOutcome::Expired, "not answered within 1 s: connection refused"),
         ];
         assert_eq!(reports, expected.map(|(outcome, detail)| (outcome, detail.to_owned())));
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_hangs_is_joined_by_another() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = format!("http://{}", listener.local_addr().expect("bound"));
+        let aircraft = tokio::spawn(async move {
+            // The first two connections take the request and are silent.
+            let mut silent = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await;
+                if silent.len() < 2 {
+                    silent.push(stream);
+                    continue;
+                }
+                let body = r#"{"id":"c","outcome":"accepted","state":"Ready","reason":""}"#;
+                let head = format!("HTTP/1.1 202 Accepted\r\ncontent-length: {}\r\n\r\n", body.len());
+                let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
+                return silent.len();
+            }
+            0
+        });
+        let begun = Instant::now();
+        let reports = deliver(address, Command::Setup, Duration::from_secs(30)).await;
+        assert_eq!(reports, [(VehicleOutcome::Accepted, "accepted in state Ready".to_owned())]);
+        assert_eq!(aircraft.await.expect("it answered"), 2);
+        assert!(begun.elapsed() >= 2 * JOINED_AFTER);
     }
 
     #[tokio::test]
