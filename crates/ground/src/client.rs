@@ -190,7 +190,7 @@ pub(crate) async fn get<T: DeserializeOwned>(
 }
 
 /// An answer with its body, and the rest of it.
-async fn answered<T: DeserializeOwned>(
+pub(crate) async fn answered<T: DeserializeOwned>(
     client: &Client,
     address: &str,
     path: &str,

@@ -559,7 +559,7 @@ fn holders<'a>(aircraft: &'a [Aircraft], hash: &'a str) -> impl Iterator<Item = 
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use wingbeat_api::{
         Check, FlightController, Measurements, MissionItem, MissionSummary, Navigation, Radio, StateId,
@@ -573,7 +573,7 @@ mod tests {
         Identity { id: id.to_owned(), name, version, api_version: 1, protocol }
     }
 
-    fn status(id: &str, state: StateId) -> AircraftStatus {
+    pub(crate) fn status(id: &str, state: StateId) -> AircraftStatus {
         AircraftStatus {
             id: id.to_owned(),
             name: format!("UAV {id}"),

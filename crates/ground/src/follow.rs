@@ -1,14 +1,19 @@
 //! Following one aircraft: its identity, then its event stream, for ever. Every message and every reason
 //! for silence goes to the owner.
+//!
+//! A stream that stalls waits for a lost packet: TCP sends it again after 200 ms at least, and after twice as long each further time
+//! (RFC 6298, section 5). Meanwhile the aircraft is asked for its status by other connections.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use reqwest::Client;
 use sse_core::{MessageEvent, PayloadTooLargeError, SseDecoder, SseEvent};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
-use wingbeat_api::paths;
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use wingbeat_api::{AircraftStatus, paths};
 
 use crate::client::{self, ANSWER_LIMIT};
 use crate::owner::Message;
@@ -19,6 +24,13 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 /// A stream without an event for this long is closed: fifteen statuses are missing, and a new connection may
 /// get through where an old one waits for retransmissions.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
+
+/// A stream is stalled when it is silent for this and twice as long as between its last two pieces, which come ten times a second
+/// in flight, and twice on the ground.
+const STALLED_AFTER: Duration = Duration::from_millis(100);
+const PIECES_APART: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(600));
+/// So many questions are under way at once.
+const ASKED_AT_ONCE: usize = 3;
 
 /// More than any status with a hundred neighbours needs; a sender that exceeds it is broken.
 const EVENT_LEN_MAX: NonZeroUsize = NonZeroUsize::new(1 << 20).expect("not zero");
@@ -73,13 +85,44 @@ async fn listen(
         return reason;
     }
     let mut decoder = SseDecoder::with_limit(EVENT_LEN_MAX);
+    let mut asked = FuturesUnordered::new();
+    let (mut heard_at, mut apart) = (Instant::now(), PIECES_APART.1);
+    let mut ask_at = heard_at + stalled_after(apart);
+    // Of what was asked for; the stream brings what is older later.
+    let mut newest_ms = 0;
     loop {
-        let mut chunk = match timeout(SILENCE_LIMIT, response.chunk()).await {
+        let piece = tokio::select! {
+            piece = timeout_at(heard_at + SILENCE_LIMIT, response.chunk()) => piece,
+            Some(answer) = asked.next() => {
+                // One that does not answer shows by the stream, too.
+                let Ok((response, status)) = answer else { continue };
+                if let Err(reason) = client::check_key(keys, &response, &id) {
+                    return reason;
+                }
+                let status: Box<AircraftStatus> = status;
+                if status.time_ms > newest_ms {
+                    newest_ms = status.time_ms;
+                    if owner.send(Message::Status { index, status }).await.is_err() {
+                        return String::new();
+                    }
+                }
+                continue;
+            }
+            () = sleep_until(ask_at), if *received && asked.len() < ASKED_AT_ONCE => {
+                asked.push(client::answered(client, address, paths::STATUS));
+                ask_at = Instant::now() + stalled_after(PIECES_APART.0);
+                continue;
+            }
+        };
+        let mut chunk = match piece {
             Ok(Ok(Some(chunk))) => chunk,
             Ok(Ok(None)) => return "it closed its event stream".to_owned(),
             Ok(Err(error)) => return client::reason(&error),
             Err(_) => return format!("its event stream was silent for {} s", SILENCE_LIMIT.as_secs()),
         };
+        let now = Instant::now();
+        apart = (now - heard_at).clamp(PIECES_APART.0, PIECES_APART.1);
+        (heard_at, ask_at) = (now, now + stalled_after(apart));
         while let Some(event) = decoder.next(&mut chunk) {
             let event = match event {
                 Ok(SseEvent::Message(event)) => event,
@@ -90,6 +133,7 @@ async fn listen(
                 }
             };
             let message = match understand(index, &event) {
+                Ok(Some(Message::Status { status, .. })) if status.time_ms < newest_ms => continue,
                 Ok(Some(message)) => message,
                 Ok(None) => continue,
                 Err(reason) => Message::Troubled { index, reason },
@@ -100,6 +144,10 @@ async fn listen(
             }
         }
     }
+}
+
+fn stalled_after(apart: Duration) -> Duration {
+    2 * apart + STALLED_AFTER
 }
 
 /// What an event means; `None` for a kind that a newer aircraft may send.
@@ -127,6 +175,7 @@ mod tests {
     use axum::body::{Body, Bytes};
     use axum::routing::get;
     use tokio::net::TcpListener;
+    use tokio::task::JoinHandle;
     use wingbeat_api::Identity;
 
     use super::*;
@@ -142,19 +191,7 @@ mod tests {
                 Body::from_stream(futures_util::stream::iter(pieces))
             }
         };
-        let identity = || async {
-            axum::Json(Identity {
-                id: "00000000000000a1".into(),
-                name: "one".into(),
-                version: "0".into(),
-                api_version: 1,
-                protocol: "mission".into(),
-            })
-        };
-        let router = Router::new().route(paths::IDENTITY, get(identity)).route(paths::EVENTS, get(events));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let server = tokio::spawn(async move { axum::serve(listener, router).await });
+        let (address, server) = serve(Router::new().route(paths::EVENTS, get(events))).await;
         let (owner, mut messages) = mpsc::channel(64);
         let reason = listen((&client::new(None).unwrap(), None), 0, &address, &owner, &mut false).await;
         server.abort();
@@ -166,6 +203,67 @@ mod tests {
             }
         }
         (lines, reason)
+    }
+
+    /// An aircraft of tests: its address and its task.
+    async fn serve(router: Router) -> (String, JoinHandle<std::io::Result<()>>) {
+        let identity = || async {
+            axum::Json(Identity {
+                id: "00000000000000a1".into(),
+                name: "one".into(),
+                version: "0".into(),
+                api_version: 1,
+                protocol: "mission".into(),
+            })
+        };
+        let router = router.route(paths::IDENTITY, get(identity));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        (address, tokio::spawn(async move { axum::serve(listener, router).await }))
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_stalls_is_passed_by_questions() {
+        let at = |time_ms| AircraftStatus {
+            time_ms,
+            ..crate::fleet::tests::status("00000000000000a1", wingbeat_api::StateId::SetupFinished)
+        };
+        let event = move |time_ms| {
+            format!("event: status\ndata: {}\n\n", serde_json::to_string(&at(time_ms)).unwrap())
+        };
+        let goes_on = Arc::new(tokio::sync::Notify::new());
+        let stalled = Arc::clone(&goes_on);
+        let events = move || {
+            let stalled = Arc::clone(&stalled);
+            async move {
+                let rest = async move {
+                    stalled.notified().await;
+                    // What was lost comes at last, and then what is new.
+                    event(1_400) + &event(2_000)
+                };
+                let begin = futures_util::stream::iter([event(1_000)]);
+                let pieces = begin.chain(futures_util::stream::once(rest));
+                Body::from_stream(pieces.map(|text| Ok::<_, std::io::Error>(Bytes::from(text))))
+            }
+        };
+        let now = move || async move { axum::Json(at(1_500)) };
+        let router = Router::new().route(paths::EVENTS, get(events)).route(paths::STATUS, get(now));
+        let (address, server) = serve(router).await;
+        let (owner, mut messages) = mpsc::channel(64);
+        let client = client::new(None).unwrap();
+        let listening =
+            tokio::spawn(async move { listen((&client, None), 0, &address, &owner, &mut false).await });
+        let mut times_ms = Vec::new();
+        while let Some(message) = messages.recv().await {
+            let Message::Status { status, .. } = message else { continue };
+            times_ms.push(status.time_ms);
+            if status.time_ms == 1_500 {
+                goes_on.notify_one();
+            }
+        }
+        server.abort();
+        assert_eq!(listening.await.unwrap(), "it closed its event stream");
+        assert_eq!(times_ms, [1_000, 1_500, 2_000]);
     }
 
     fn log_event(text: &str) -> String {
