@@ -20,10 +20,15 @@ export const WINGBEAT = process.env.WINGBEAT || join(ROOT, 'target/release/wingb
 // Ten times what a flight takes in these tests; only a test that fails waits so long.
 export const PHASE_MS = 120_000;
 
+// Without a graphics card Chromium draws pages itself, and WebGL alone by SwiftShader. Left to `--use-angle`, it has SwiftShader draw the
+// page too, which takes four times the processor time.
 export const FLAGS = [
   '--no-sandbox',
   '--use-angle=swiftshader',
   '--enable-unsafe-swiftshader',
+  '--disable-gpu-compositing',
+  '--disable-gpu-rasterization',
+  '--disable-accelerated-2d-canvas',
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
