@@ -1,12 +1,15 @@
-// Maps of the ground from real PMTiles archives, of pictures and of vectors (tiles/make.py), and the one that ships: served by the ground
-// service, drawn under the aircraft. What is drawn is read from a screenshot.
+// Maps of the ground from real PMTiles archives, of pictures and of vectors (tiles/make.py), from MBTiles that are made for the test
+// (tiles/mbtiles.py), and the one that ships: served by the ground service, drawn under the aircraft. What is drawn is read from a screenshot.
 
 import assert from 'node:assert/strict';
-import { basename } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { PHASE_MS, withFleet } from './support.mjs';
+import { PHASE_MS, ROOT, withFleet } from './support.mjs';
 
 const GREEN = [96, 160, 80];
 /** Earth and water of Protomaps' light flavour. */
@@ -43,7 +46,7 @@ async function drawnSoon(holds) {
 }
 
 async function withMap(archive, credit, look) {
-  const name = basename(archive, '.pmtiles');
+  const name = basename(archive, '.pmtiles').replace('.', '-');
   const opened = async ({ page }) => {
     await page.evaluate(() => localStorage.setItem('wingbeat.preferences', JSON.stringify({ theme: 'light', sound: false })));
     await page.reload();
@@ -57,25 +60,50 @@ async function withMap(archive, credit, look) {
   }, { opened });
 }
 
+async function picturesAreDrawn({ page, until }) {
+  await until('the ground is green', async () => (await shareOf(page, GREEN)) > 0.8);
+  // Away from the place there are no tiles: the graticule is left.
+  await until('most of the map is not', async () => {
+    await zoomOut(page);
+    return (await shareOf(page, GREEN)) < 0.3;
+  });
+}
+
+async function vectorsAreDrawn({ page, until }) {
+  // Each tile has a lake: one is in sight when the map shows as much as a tile, however near it was before, or comes by fitting itself.
+  const hasBoth = async () => (await shareOf(page, LAND)) > 0.2 && (await shareOf(page, WATER)) > 0.05;
+  await until('there are land and water', async () => {
+    await zoomOut(page);
+    return drawnSoon(hasBoth);
+  });
+}
+
 test('pictures of the ground are drawn under the aircraft', { timeout: 3 * PHASE_MS }, () =>
-  withMap('tests/browser/tiles/pictures.pmtiles', 'made by make.py', async ({ page, until }) => {
-    await until('the ground is green', async () => (await shareOf(page, GREEN)) > 0.8);
-    // Away from the place there are no tiles: the graticule is left.
-    await until('most of the map is not', async () => {
-      await zoomOut(page);
-      return (await shareOf(page, GREEN)) < 0.3;
-    });
-  }));
+  withMap('tests/browser/tiles/pictures.pmtiles', 'made by make.py', picturesAreDrawn));
 
 test('vectors of the ground are drawn in the colours of the page', { timeout: 3 * PHASE_MS }, () =>
-  withMap('tests/browser/tiles/vectors.pmtiles', 'made by make.py', async ({ page, until }) => {
-    // Each tile has a lake: one is in sight when the map shows as much as a tile, however near it was before, or comes by fitting itself.
-    const hasBoth = async () => (await shareOf(page, LAND)) > 0.2 && (await shareOf(page, WATER)) > 0.05;
-    await until('there are land and water', async () => {
-      await zoomOut(page);
-      return drawnSoon(hasBoth);
-    });
-  }));
+  withMap('tests/browser/tiles/vectors.pmtiles', 'made by make.py', vectorsAreDrawn));
+
+for (const [kind, areDrawn] of [['pictures', picturesAreDrawn], ['vectors', vectorsAreDrawn]]) {
+  test(`${kind} of MBTiles are drawn`, { timeout: 3 * PHASE_MS }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'wingbeat-'));
+    try {
+      const file = join(folder, `${kind}.mbtiles`);
+      execFileSync('python3', [join(ROOT, 'tests/browser/tiles/mbtiles.py'), kind, file]);
+      await withMap(file, 'made by mbtiles.py', async (flight) => {
+        const answers = [];
+        flight.page.on('response', (response) => answers.push([response.status(), new URL(response.url()).pathname]));
+        await areDrawn(flight);
+        const tiles = answers.filter(([, path]) => /^\/tiles\/\d+\/\d+\/\d+$/.test(path));
+        // Around the file's own tiles there are none (204), which is no error.
+        assert.ok(tiles.some(([status]) => status === 200) && tiles.every(([status]) => status === 200 || status === 204), JSON.stringify(tiles));
+        assert.ok(answers.every(([, path]) => path !== '/map.pmtiles'));
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+}
 
 test('the map that ships has the land and the sea of the demo, and says whose data it is', { timeout: 3 * PHASE_MS }, () =>
   withMap('deploy/maps/valencia.pmtiles', '© OpenStreetMap contributors', async ({ page, shot, until }) => {

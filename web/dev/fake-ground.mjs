@@ -182,7 +182,7 @@ function picture() {
   const held = fleet.map((uav) => [status(uav).mission?.hash, uav.id]);
   const of = (hash) => held.filter(([one]) => one === hash).map(([, id]) => id);
   return {
-    time_ms: timeMs(), commands, actions: actions(), version: '0.0.0-fake', console: 'field-laptop:8700', started_unix_ms: startedAt, has_map: false, aircraft: all(),
+    time_ms: timeMs(), commands, actions: actions(), version: '0.0.0-fake', console: 'field-laptop:8700', started_unix_ms: startedAt, has_map: false, has_tiles: false, aircraft: all(),
     missions: missions.map((mission) => ({ ...mission, holders: of(mission.hash) })).filter(({ holders }) => holders.length > 0), log,
   };
 }

@@ -23,6 +23,8 @@ pub struct FleetPicture {
     pub started_unix_ms: u64,
     /// Whether there is a map of the ground, at [`MAP`](crate::paths::MAP).
     pub has_map: bool,
+    /// Whether that map is served tile by tile instead, at [`TILE_JSON`](crate::paths::TILE_JSON).
+    pub has_tiles: bool,
     /// Corrections of satellite navigation that this console broadcasts; absent where it has no base station.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrections: Option<BaseStation>,

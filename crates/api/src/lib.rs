@@ -181,6 +181,10 @@ pub mod paths {
     pub const FLEET_COMMAND_NOTE: &str = "/api/v1/fleet/commands/note";
     /// Ground: a map of the ground as a PMTiles archive, where one is configured; it answers requests for ranges.
     pub const MAP: &str = "/map.pmtiles";
+    /// Ground: what is to be known of a map that is served tile by tile (MBTiles), as TileJSON 3.0.0.
+    pub const TILE_JSON: &str = "/tiles.json";
+    /// Ground: a tile of it; rows count from the north. 204 where it has none.
+    pub const TILES: &str = "/tiles/{zoom}/{column}/{row}";
     /// Ground: a command for many (POST [`FleetCommandRequest`](crate::FleetCommandRequest)).
     pub const FLEET_COMMANDS: &str = "/api/v1/fleet/commands";
     /// Ground: a mission for one aircraft (PUT [`FleetMissionUpload`](crate::FleetMissionUpload)).

@@ -181,7 +181,10 @@ async fn a_file_that_is_no_saved_plan_names_what_was_found() {
         ("not toml", "expected a plan that this console saved"),
         (missing.as_str(), "TOML parse error at line 16"),
         (&text.replace("wedge", "ring"), "a.toml: formation: found \"ring\""),
-        (&text.replace("muscop.landing", "muscop.master"), "found vary.muscop.master"),
+        (
+            &text.replace("muscop.landing", "muscop.master"),
+            "vary.muscop.master: found 1 values, expected none",
+        ),
         (&text.replace("[channel]", "[guidance]\n[channel]"), "unknown field `guidance`"),
     ] {
         let (status, refused) = post(&handle, paths::SAVED_PLANS, &file_of("a.toml", text)).await;

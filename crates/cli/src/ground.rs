@@ -81,8 +81,8 @@ pub(crate) struct Arguments {
     /// The built page.
     #[arg(long, value_name = "DIR")]
     web: Option<PathBuf>,
-    /// A map of the ground for the page, as a PMTiles archive of pictures or of vectors in the Protomaps schema. Without it the
-    /// page draws a graticule.
+    /// A map of the ground for the page, as a PMTiles archive or MBTiles, of pictures or of vectors in the Protomaps schema. Without
+    /// it the page draws a graticule.
     #[arg(long, value_name = "FILE", requires = "web", value_parser = map)]
     tiles: Option<PathBuf>,
     /// The folder into which bundles of the fleet's logs are collected, DIR/EXPERIMENT/UTC; without it that of --records, or

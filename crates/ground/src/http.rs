@@ -113,6 +113,8 @@ pub(crate) fn router(service: Service) -> Router {
     };
     router
         .route(paths::METRICS, axum::routing::get(metrics))
+        .route(paths::TILE_JSON, axum::routing::get(page::tile_json))
+        .route(paths::TILES, axum::routing::get(page::tile))
         .fallback(page::serve)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

@@ -109,7 +109,7 @@ pub struct Config {
     pub aircraft: Vec<String>,
     /// The built web page; without it only the API is served.
     pub web_dir: Option<PathBuf>,
-    /// A map of the ground, as a PMTiles archive; without it the page draws a graticule.
+    /// A map of the ground, as a PMTiles archive or MBTiles; without it the page draws a graticule.
     pub tiles: Option<PathBuf>,
     /// A folder with the lab's profile of parameters, `fleet.param`, and those of single aircraft.
     pub parameters: Option<PathBuf>,
@@ -158,6 +158,14 @@ pub enum StartError {
         path: PathBuf,
         /// The system's message.
         error: io::Error,
+    },
+    /// The map of the ground is none.
+    #[error("tiles: {path}: {why}")]
+    Tiles {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What was found, and what is expected.
+        why: String,
     },
     /// The directory of records is none.
     #[error("records: {path}: found {why}, expected a directory with flight logs")]
@@ -218,6 +226,11 @@ impl Ground {
     pub async fn start_with<R: Radio>(config: Config, radio: Option<R>) -> Result<Handle, StartError> {
         let keys = config.console.as_ref().and_then(ConsoleConfig::identity);
         let records = config.records.map(records_directory).transpose()?;
+        let map = config.tiles.map(|path| match tiles::open(&path) {
+            Ok(map) => Ok(map),
+            Err(why) => Err(StartError::Tiles { path, why }),
+        });
+        let map = map.transpose()?;
         let scheme = if keys.is_some() { "https" } else { "http" };
         let addresses = addresses(&config.aircraft, scheme)?;
         let clients = client::Clients::new(keys.clone())?;
@@ -249,17 +262,12 @@ impl Ground {
         let now = Instant::now();
         let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
         let desk = config.console.map(|console| Arc::new(desk::Desk::new(console, radio.is_some())));
-        let has_map = config.tiles.is_some();
+        let (has_map, has_tiles) = (map.is_some(), matches!(map, Some(tiles::Map::Tiles(_))));
         let service = service::Service::new(
             requests,
             clients.clone(),
             desk.clone(),
-            service::Files {
-                web_dir: config.web_dir,
-                map: config.tiles,
-                parameters: config.parameters,
-                records,
-            },
+            service::Files { web_dir: config.web_dir, map, parameters: config.parameters, records },
             access,
             checklist.clone(),
         );
@@ -277,8 +285,13 @@ impl Ground {
             tasks.spawn(async move { desk.broadcast(radio, messages).await });
         }
         let by_radio = Arc::new(OnceLock::new());
-        let about =
-            owner::About { console: lease::console(port), has_map, listener: by_radio.clone(), checklist };
+        let about = owner::About {
+            console: lease::console(port),
+            has_map,
+            has_tiles,
+            listener: by_radio.clone(),
+            checklist,
+        };
         let owner = owner::Owner::new(about, fleet, clients, following.clone(), messages, now);
         let mut ending = stopped.clone();
         tasks.spawn(async move {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use wingbeat_api::{
-    MissionEnd, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionFormat,
+    GeoPoint, MissionEnd, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionFormat,
     MissionItem, MissionUpload, ReadMission,
 };
 use wingbeat_geo::{AIRCRAFT_MAX, Position, ROUTE_MAX};
@@ -23,15 +23,31 @@ const MAX_NAME_CHARACTERS: usize = 64;
 /// # Errors
 /// The first thing that is wrong with the file and where it stands.
 pub(crate) fn read(file: &MissionFile) -> Result<MissionFileContent, String> {
-    let limits = Limits { file_bytes_max: MAX_FILE_BYTES, ..Limits::default() };
-    let missions = parse(Path::new(&file.name), file.text.as_bytes(), &limits);
-    let missions = missions.map_err(|error| error.to_string())?;
+    let missions = parsed(file)?;
     let read = |mission: &Mission| {
         let ReadMission { mission, mut notes } = upload(mission, &file.name);
         notes.extend(file.protocol.iter().flat_map(|protocol| mission.notes(protocol)));
         ReadMission { mission, notes }
     };
     Ok(MissionFileContent { missions: missions.iter().map(read).collect() })
+}
+
+/// Where the first mission of the file expects its aircraft to start; none where it does not state it.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn home(file: &MissionFile) -> Result<Option<GeoPoint>, String> {
+    let home = parsed(file)?.first().and_then(|mission| mission.planned_home);
+    Ok(home.map(|home| GeoPoint {
+        latitude_deg: f64::from(home.latitude_e7) / 1e7,
+        longitude_deg: f64::from(home.longitude_e7) / 1e7,
+        altitude_m: f64::from(home.altitude_mm) / 1e3,
+    }))
+}
+
+fn parsed(file: &MissionFile) -> Result<Vec<Mission>, String> {
+    let limits = Limits { file_bytes_max: MAX_FILE_BYTES, ..Limits::default() };
+    parse(Path::new(&file.name), file.text.as_bytes(), &limits).map_err(|error| error.to_string())
 }
 
 /// A mission as an aircraft takes it: everything that its items state, whether a protocol flies it or not. Its notes

@@ -134,6 +134,8 @@ pub(crate) struct About {
     pub(crate) console: String,
     /// Whether it serves a map of the ground.
     pub(crate) has_map: bool,
+    /// Whether it serves that tile by tile.
+    pub(crate) has_tiles: bool,
     /// What finds aircraft by their datagrams, once it does.
     pub(crate) listener: Arc<OnceLock<Listener>>,
     /// What has to be ticked before *Setup* and *Start*.
@@ -508,6 +510,7 @@ impl Owner {
             console: self.about.console.clone(),
             started_unix_ms: self.started_unix_ms,
             has_map: self.about.has_map,
+            has_tiles: self.about.has_tiles,
             corrections: self.desk.as_ref().and_then(|desk| desk.base_station()),
             listening: self.about.listener.get().map(Listener::shown),
             checklist: self.about.checklist.shown(),

@@ -26,6 +26,7 @@ use crate::param_file;
 use crate::parameters::{self, Asked, Known, Wanted};
 use crate::refused::Refused;
 use crate::regions;
+use crate::tiles::Map;
 
 /// The owner's front.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ pub(crate) struct Service {
     clients: Clients,
     desk: Option<Arc<Desk>>,
     web_dir: Option<Arc<Path>>,
-    map: Option<Arc<Path>>,
+    map: Option<Map>,
     /// The lab's profile of parameters.
     folder: Option<Arc<Path>>,
     /// Recorded flights.
@@ -55,7 +56,7 @@ pub(crate) struct Files {
     /// The built page.
     pub(crate) web_dir: Option<PathBuf>,
     /// The map of the ground.
-    pub(crate) map: Option<PathBuf>,
+    pub(crate) map: Option<Map>,
     /// The lab's profile of parameters.
     pub(crate) parameters: Option<PathBuf>,
     /// Recorded flights: a canonical path.
@@ -80,7 +81,7 @@ impl Service {
             clients,
             desk,
             web_dir: files.web_dir.map(Arc::from),
-            map: files.map.map(Arc::from),
+            map: files.map,
             folder: files.parameters.map(Arc::from),
             records: files.records.map(Arc::from),
             parameters: Arc::default(),
@@ -135,8 +136,8 @@ impl Service {
     }
 
     /// The map of the ground.
-    pub(crate) fn map(&self) -> Option<&Path> {
-        self.map.as_deref()
+    pub(crate) fn map(&self) -> Option<&Map> {
+        self.map.as_ref()
     }
 
     /// The directory of recorded flights.

@@ -145,6 +145,8 @@ fn routes() -> Vec<(Method, String, Option<Value>, Option<UserRole>)> {
         get(paths::FLEET_LINK_TEST, Some(Observer)),
         get(&format!("{}?receiver={}", paths::FLEET_LINK_TEST_FILE, id(1)), Some(Observer)),
         get(paths::MAP, Some(Observer)),
+        get(paths::TILE_JSON, Some(Observer)),
+        get("/tiles/3/4/5", Some(Observer)),
         get(paths::METRICS, Some(Observer)),
         get(paths::OPENAPI, None),
         get(paths::OPENAPI_PAGE, None),

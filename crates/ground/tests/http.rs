@@ -232,3 +232,104 @@ async fn a_page_that_is_not_built_says_how_to_build_it() {
     std::fs::write(missing.join("index.html"), "built").expect("a file");
     assert_eq!(ask(&handle, Method::GET, "/", None).await, (200, "built".to_owned()), "without a restart");
 }
+
+/// A map of one tile of gzip, in the fourth row from the north of eight.
+fn mbtiles(path: &Path) {
+    let file = rusqlite::Connection::open(path).expect("a file");
+    let statements = "CREATE TABLE metadata (name text, value text);
+        INSERT INTO metadata VALUES ('name', 'field'), ('format', 'pbf'), ('minzoom', '3'), ('maxzoom', '3'),
+            ('bounds', '-45,0,0,41'), ('attribution', 'made here');
+        CREATE TABLE tiles (zoom_level integer, tile_column integer, tile_row integer, tile_data blob);";
+    file.execute_batch(statements).expect("tables");
+    let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, &[0x1a, 0]).expect("compressed");
+    let content = gzip.finish().expect("compressed");
+    file.execute("INSERT INTO tiles VALUES (3, 3, 4, ?1)", [content]).expect("a tile");
+}
+
+fn with_tiles(path: &Path) -> Config {
+    Config {
+        bind: "127.0.0.1:0".parse().expect("an address"),
+        aircraft: vec![],
+        web_dir: None,
+        tiles: Some(path.to_owned()),
+        parameters: None,
+        records: None,
+        hosts: Hosts::default(),
+        console: None,
+        protection: Default::default(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tiles_of_an_sqlite_file_are_served_one_by_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("field.mbtiles");
+    mbtiles(&path);
+    let handle = Ground::start(with_tiles(&path)).await.expect("it starts");
+    let shown = handle.picture().await.expect("it runs");
+    assert_eq!((shown.has_map, shown.has_tiles), (true, true));
+
+    let (status, about) = ask(&handle, Method::GET, paths::TILE_JSON, None).await;
+    let about: Value = serde_json::from_str(&about).expect("JSON");
+    assert_eq!((status, &about["bounds"]), (200, &json!([-45.0, 0.0, 0.0, 41.0])));
+    assert_eq!(about["tiles"], json!(["/tiles/{z}/{x}/{y}"]));
+
+    let client = wingbeat_ground::plain_client().expect("a client");
+    let tile = |path: &str| client.get(format!("http://{}{path}", handle.address())).send();
+    let found = tile("/tiles/3/3/3").await.expect("an answer");
+    let header = |name: &str| found.headers().get(name).map(|value| value.to_str().expect("text").to_owned());
+    assert_eq!(header("content-type").as_deref(), Some("application/x-protobuf"));
+    assert_eq!(header("content-encoding").as_deref(), Some("gzip"));
+    assert_eq!(header("cache-control").as_deref(), Some("no-cache"));
+    assert_eq!(
+        (found.status().as_u16(), &found.bytes().await.expect("a body")[..2]),
+        (200, &[0x1f, 0x8b][..])
+    );
+    let none = tile("/tiles/3/3/4").await.expect("an answer");
+    assert_eq!((none.status().as_u16(), none.bytes().await.expect("no body").len()), (204, 0));
+
+    for (method, path, status, says) in [
+        (
+            Method::GET,
+            "/tiles/3/8/0",
+            400,
+            "tile 3/8/0: expected a zoom of 0 to 30, a column and a row below 2^zoom",
+        ),
+        (Method::GET, "/tiles/3/3/-1", 400, "Cannot parse"),
+        (Method::GET, "/tiles/300/3/3", 400, "Cannot parse"),
+        (Method::GET, "/tiles/3/3/3.pbf", 400, "Cannot parse"),
+        (Method::GET, "/tiles/3/3", 404, "no such path, expected /tiles/{zoom}/{column}/{row}"),
+        (Method::GET, "/tiles/../field.mbtiles", 404, "field.mbtiles"),
+        (Method::GET, "/tiles/..%2f..%2fetc%2fpasswd/3/3", 400, "Cannot parse"),
+        (Method::GET, paths::MAP, 404, "this service has no archive of tiles (--tiles)"),
+        (Method::PUT, "/tiles/3/3/3", 405, "PUT /tiles/3/3/3"),
+    ] {
+        let (found, error) = refused(&handle, method, path, None).await;
+        assert!(found == status && error.message.contains(says), "{path}: {found} {}", error.message);
+    }
+    handle.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_without_such_a_map_says_so_and_one_whose_map_is_none_does_not_start() {
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/browser/tiles/pictures.pmtiles");
+    let handle = Ground::start(with_tiles(&archive)).await.expect("it starts");
+    let shown = handle.picture().await.expect("it runs");
+    assert_eq!((shown.has_map, shown.has_tiles), (true, false));
+    for path in [paths::TILE_JSON, "/tiles/3/3/3"] {
+        let (status, error) = refused(&handle, Method::GET, path, None).await;
+        assert_eq!(
+            (status, error.message.as_str()),
+            (404, "found no MBTiles, expected a service with such a map (--tiles)")
+        );
+    }
+    handle.stop().await;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.mbtiles");
+    std::fs::write(&path, "SQLite format 3\0 and no more").expect("written");
+    let error = Ground::start(with_tiles(&path)).await.expect_err("it is none");
+    let expected = format!("tiles: {}: found file is not a database", path.display());
+    assert!(error.to_string().starts_with(&expected), "{error}");
+}

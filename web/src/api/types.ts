@@ -1423,6 +1423,8 @@ export interface components {
             corrections?: components["schemas"]["BaseStation"] | null;
             /** @description Whether there is a map of the ground, at [`MAP`](crate::paths::MAP). */
             has_map: boolean;
+            /** @description Whether that map is served tile by tile instead, at [`TILE_JSON`](crate::paths::TILE_JSON). */
+            has_tiles: boolean;
             listening?: components["schemas"]["RadioListening"] | null;
             /** @description The last lines of the aircraft's logs, oldest first, at most 256. */
             log: components["schemas"]["FleetLogLine"][];

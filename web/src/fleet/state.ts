@@ -30,6 +30,7 @@ export interface FleetState {
   readonly startedUnixMs: number;
   /** Whether the ground service has a map of the ground. */
   readonly hasMap: boolean;
+  readonly hasTiles: boolean;
   /** The ground service's clock at the last event. */
   readonly timeMs: number;
   /** The page's clock at the last event; undefined before the first. */
@@ -54,6 +55,7 @@ export const EMPTY: FleetState = {
   console: '',
   startedUnixMs: 0,
   hasMap: false,
+  hasTiles: false,
   timeMs: 0,
   receivedAtMs: undefined,
   aircraft: [],
@@ -78,6 +80,7 @@ export function applyPicture(state: FleetState, picture: FleetPicture, nowMs: nu
     console: picture.console,
     startedUnixMs: picture.started_unix_ms,
     hasMap: picture.has_map,
+    hasTiles: picture.has_tiles,
     timeMs: picture.time_ms,
     receivedAtMs: nowMs,
     aircraft: merge([], picture.aircraft, nowMs),

@@ -1,7 +1,7 @@
 /** The missions that are being planned: drawn or read, previewed against the aircraft, and sent. Nothing reaches an aircraft before `send`. */
 import { untrack } from 'svelte';
 import { giveMission, readMissionFile, type Answer } from '../api/missions';
-import type { FleetMissionUpload, MissionFormat, MissionUpload, PlanDraft, PlanFile, PlanPreview } from '../api/model';
+import type { FleetMissionUpload, GeoPoint, MissionFormat, MissionUpload, PlanDraft, PlanFile, PlanPreview } from '../api/model';
 import { exportMissions, previewPlan, savePlan } from '../api/plan';
 import { allNotes, assign, receivers, sharedProtocol } from '../fleet/assign';
 import { shortHash } from '../fleet/format';
@@ -50,6 +50,8 @@ export class Planner {
   #previewed = $state('');
 
   drawn = $state.raw<readonly Drawn[]>([]);
+  /** Where the plan that was opened says that its aircraft start: saved with it again. */
+  #home = $state.raw<GeoPoint | undefined>(undefined);
   /** The one that is edited. */
   current = $state(0);
   tool = $state<Tool | undefined>(undefined);
@@ -185,6 +187,7 @@ export class Planner {
 
   clear(): void {
     this.#change([]);
+    this.#home = undefined;
     this.end();
     [this.problem, this.preview, this.chosen] = ['', undefined, undefined];
     // What was far away is gone: the fleet is what there is to see.
@@ -240,14 +243,15 @@ export class Planner {
       this.reading = false;
     }
     this.#change(read);
-    [this.current, this.chosen] = [0, undefined];
+    [this.current, this.chosen, this.#home] = [0, undefined, undefined];
     this.end();
     this.shown += 1;
   }
 
-  /** Missions of a plan that was opened. */
-  take(missions: readonly MissionUpload[]): void {
+  /** Missions of a plan that was opened, and where they start. */
+  take({ missions, home }: Pick<PlanFile, 'missions' | 'home'>): void {
     this.#change(missions.map((mission) => ({ mission, notes: [] })));
+    this.#home = home ?? undefined;
     [this.current, this.chosen, this.problem] = [0, undefined, ''];
     this.end();
     this.shown += 1;
@@ -288,7 +292,8 @@ export class Planner {
   /** The plan as a file that the bench flies; what is not in it is said. */
   async exportPlan(choice: Omit<PlanFile, 'missions' | 'home'>): Promise<{ readonly name: string; readonly text: string } | undefined> {
     const missions = choice.protocol === 'follow_me' ? [] : choice.protocol === 'muscop' ? (this.mission ? [this.mission] : []) : this.drawn.map(({ mission }) => mission);
-    const answer = await savePlan({ ...choice, missions });
+    const home = missions.length > 0 && this.#home ? { home: this.#home } : {};
+    const answer = await savePlan({ ...choice, missions, ...home });
     this.problem = answer.ok ? answer.value.notes.join('; ') : plain(answer.reason);
     return answer.ok ? answer.value : undefined;
   }

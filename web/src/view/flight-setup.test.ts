@@ -28,7 +28,7 @@ const CHOICES: FlightSetupChoice[] = [
   { protocol: 'mbcap', keys: [{ key: 'variant', values: ['mbcap-e', 'mbcap'] }, { key: 'speed_m_s', least: 0.5, most: 20 }] },
 ];
 const MISSION = { name: 'field', waypoints: [{ latitude_deg: 39.48, longitude_deg: -0.34, height_m: 20 }] };
-const SAVED: PlanFile = { protocol: 'muscop', aircraft: 9, formation: 'wedge', distance_m: 30, take_off: 'simultaneous', speed_m_s: 6, missions: [MISSION] };
+const SAVED: PlanFile = { protocol: 'muscop', aircraft: 9, formation: 'wedge', distance_m: 30, take_off: 'simultaneous', speed_m_s: 6, missions: [MISSION], home: { latitude_deg: 39.481, longitude_deg: -0.341, altitude_m: 7 } };
 
 /** A ground service whose second aircraft refuses, and what it was asked. */
 async function page() {
@@ -108,6 +108,12 @@ describe('the panel of the flight set-up', () => {
     await fireEvent.click(screen.getByTestId('save-plan'));
     await waitFor(() => expect(ondownload).toHaveBeenCalledWith({ name: 'field.toml', text: 'name = "field"', notes: [] }));
     expect(asked.find(({ path }) => path === '/api/v1/plan/file')?.body).toEqual(SAVED);
+    // Of another mission it says nothing.
+    fleet.planner.clear();
+    fleet.planner.edit({ ...MISSION, waypoints: [...MISSION.waypoints, ...MISSION.waypoints] });
+    await fireEvent.click(screen.getByTestId('save-plan'));
+    await waitFor(() => expect(asked.filter(({ path }) => path === '/api/v1/plan/file')).toHaveLength(2));
+    expect(asked.findLast(({ path }) => path === '/api/v1/plan/file')?.body).not.toHaveProperty('home');
   });
 });
 

@@ -9,6 +9,7 @@ use wingbeat_server::Connection;
 
 use super::Caller;
 use super::audit::Done;
+use crate::page;
 use crate::refused::Refused;
 use crate::service::Service;
 
@@ -38,6 +39,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::RECORDS_TRACK
         | paths::RECORDS_PAGE
         | paths::MAP
+        | paths::TILE_JSON
         | paths::METRICS
             if reads =>
         {
@@ -66,7 +68,9 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         | paths::FLEET_FLIGHT_SETUP
         | paths::FLEET_REGION => Some(UserRole::Operator),
         path if path == "/api" || path.starts_with("/api/") => Some(UserRole::Administrator),
-        paths::MAP | paths::METRICS => Some(UserRole::Administrator),
+        path if path.starts_with(page::TILES) && reads => Some(UserRole::Observer),
+        paths::MAP | paths::TILE_JSON | paths::METRICS => Some(UserRole::Administrator),
+        path if path.starts_with(page::TILES) => Some(UserRole::Administrator),
         // The page itself, which asks for the password.
         _ => None,
     }
@@ -288,7 +292,10 @@ mod tests {
             assert_eq!(needs(&Method::PATCH, path), Some(Administrator), "{path}");
         }
         assert_eq!(needs(&Method::GET, "/api/v1/new"), Some(Administrator));
-        assert_eq!(needs(&Method::GET, paths::MAP), Some(Observer));
+        for path in [paths::MAP, paths::TILE_JSON, "/tiles/3/4/5", "/tiles/", "/tiles/%33/4/5"] {
+            assert_eq!(needs(&Method::GET, path), Some(Observer), "{path}");
+            assert_eq!(needs(&Method::PUT, path), Some(Administrator), "{path}");
+        }
         assert_eq!(needs(&Method::GET, paths::METRICS), Some(Observer));
         for path in
             ["/", "/assets/index-1234.js", "/favicon.ico", "/apis", paths::OPENAPI, paths::OPENAPI_PAGE]

@@ -1,46 +1,22 @@
-//! A map of the ground in a file: whether the page can open it. The page reads it piece by piece; what is wrong with the file as a whole
-//! is said here, before the service starts.
-
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
-use std::path::Path;
+//! PMTiles: whether an archive is whole, and of tiles that browsers can read.
 
 const EXPECTED: &str = "a PMTiles archive of version 3";
+/// What archives begin with.
+pub(super) const MAGIC: &[u8] = b"PMTiles";
 /// <https://github.com/protomaps/PMTiles/blob/main/spec/v3/spec.md>, section 3.
-const HEADER_LEN: usize = 127;
+pub(super) const HEADER_LEN: usize = 127;
 /// Where the header has offset and length of each part of the file.
 const PARTS: [(&str, usize); 4] =
     [("root directory", 8), ("metadata", 24), ("leaf directories", 40), ("tiles", 56)];
-/// What SQLite's files, and so MBTiles, begin with.
-const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// Checks that the file is a whole PMTiles archive of tiles and compressions that browsers can read.
+/// Judges an archive of that length by its header.
 ///
 /// # Errors
 /// What was found and what is expected, as one line.
-pub fn check(path: &Path) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("found {error}, expected {EXPECTED}");
-    let mut file = File::open(path).map_err(failed)?;
-    let file_len = file.metadata().map_err(failed)?.len();
-    let mut header = [0; HEADER_LEN];
-    match file.read_exact(&mut header) {
-        Ok(()) => judge(&header, file_len),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            Err(format!("found {file_len} bytes, expected {EXPECTED}, which has {HEADER_LEN} at least"))
-        }
-        Err(error) => Err(failed(error)),
-    }
-}
-
-fn judge(header: &[u8; HEADER_LEN], file_len: u64) -> Result<(), String> {
-    if header.starts_with(SQLITE) {
-        return Err(format!(
-            "found an SQLite file (MBTiles?), expected {EXPECTED}: pmtiles convert FILE.mbtiles FILE.pmtiles makes one"
-        ));
-    }
-    if !header.starts_with(b"PMTiles") {
-        return Err(format!("found a file of another kind, expected {EXPECTED}"));
-    }
+pub(super) fn judge(header: &[u8], file_len: u64) -> Result<(), String> {
+    let Some(header) = header.first_chunk::<HEADER_LEN>() else {
+        return Err(format!("found {file_len} bytes, expected {EXPECTED}, which has {HEADER_LEN} at least"));
+    };
     if header[7] != 3 {
         return Err(format!("found PMTiles of version {}, expected {EXPECTED}", header[7]));
     }
@@ -79,11 +55,13 @@ fn judge(header: &[u8; HEADER_LEN], file_len: u64) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
+
+    use super::super::check;
 
     /// Made by the writer of the PMTiles project (`tests/browser/tiles/make.py`).
-    const PICTURES: &[u8] = include_bytes!("../../../tests/browser/tiles/pictures.pmtiles");
-    const VECTORS: &[u8] = include_bytes!("../../../tests/browser/tiles/vectors.pmtiles");
+    const PICTURES: &[u8] = include_bytes!("../../../../tests/browser/tiles/pictures.pmtiles");
+    const VECTORS: &[u8] = include_bytes!("../../../../tests/browser/tiles/vectors.pmtiles");
 
     fn checked(bytes: &[u8]) -> Result<(), String> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -122,7 +100,6 @@ mod tests {
             ),
             (with(7, 2), "found PMTiles of version 2, expected a PMTiles archive of version 3"),
             (with(0, b'p'), "found a file of another kind"),
-            ([SQLITE, &[0; 200]].concat(), "found an SQLite file (MBTiles?), expected a PMTiles archive"),
             (with(97, 3), "found directories of compression 3, expected none (1) or gzip (2)"),
             (with(98, 4), "found tiles of compression 4"),
             (with(99, 0), "found tiles of kind 0, expected vectors (1) or pictures (2 to 5)"),
@@ -131,6 +108,11 @@ mod tests {
             let found = checked(&bytes).expect_err(says);
             assert!(found.contains(says), "{found}");
         }
+        assert_eq!(
+            checked(b"PMTi"),
+            Err("found a file of another kind, expected a PMTiles archive of version 3, or MBTiles"
+                .to_owned())
+        );
         let missing = check(Path::new("/nowhere/field.pmtiles")).expect_err("no such file");
         assert!(missing.contains("expected a PMTiles archive of version 3"), "{missing}");
     }
