@@ -97,6 +97,8 @@ pub(crate) struct Executor {
     steps: Deque<Step, STEPS_MAX>,
     /// The route was just found to be the one that was loaded, and arming comes next.
     is_compared: bool,
+    /// What distinguishes the route that was just read back from others.
+    held: Option<u64>,
     job: Option<Job>,
     /// The pilot's height of RTL, which a swarm borrows.
     returns: Returns,
@@ -144,6 +146,11 @@ impl Executor {
     /// Whether the route was just read back, and arming comes next; asked once.
     pub(crate) fn take_compared(&mut self) -> bool {
         core::mem::take(&mut self.is_compared)
+    }
+
+    /// Of the route that was just read back, whole and as it was sent: [`Transfer::held`]; asked once.
+    pub(crate) fn take_held(&mut self) -> Option<u64> {
+        self.held.take()
     }
 
     /// Ends the order without another step.
@@ -425,11 +432,13 @@ impl Executor {
             match progress {
                 Progress::Pending => return None,
                 Progress::Done => {
-                    let was_read = matches!(self.job.take(), Some(Job::Load(_)));
-                    // The owner judges once more whether it may arm.
-                    if was_read && matches!(order, Order::FlyRoute { .. }) {
-                        self.is_compared = true;
-                        return None;
+                    if let Some(Job::Load(read)) = self.job.take() {
+                        self.held = Some(read.held());
+                        // The owner judges once more whether it may arm.
+                        if matches!(order, Order::FlyRoute { .. }) {
+                            self.is_compared = true;
+                            return None;
+                        }
                     }
                 }
                 Progress::Failed(failure) => {

@@ -287,7 +287,7 @@ pub struct Agent {
     /// For the first heartbeat.
     before: Before,
     rejoin: Rejoin,
-    /// Of the route that was loaded into the autopilot last, as that holds it; 0 before.
+    /// What distinguishes the route that was loaded into the autopilot last, as that holds it; 0 before.
     route_hash: u64,
     /// When a ground station on another line of the autopilot's beat under our console's id.
     other_ground_station_at: Option<Instant>,
@@ -1602,6 +1602,9 @@ impl Agent {
                 continue;
             }
             let mut ended = self.executor.poll(now, &self.telemetry, &*self.protocol, speed, &mut transmit);
+            if let Some(held) = self.executor.take_held() {
+                self.route_hash = held;
+            }
             // Reading the mission back may have taken a minute.
             if self.executor.take_compared()
                 && let Some(Check { name, detail, .. }) = self.failed_check(now, Command::Start)
@@ -1617,9 +1620,6 @@ impl Agent {
                     wingbeat_protocol::Input::Failed(order)
                 }
                 (Ok(()), None) => {
-                    if order == Order::LoadRoute {
-                        self.route_hash = rejoin::hash_of(self.protocol.route());
-                    }
                     if order == Order::LoadRoute
                         && let (Some(mm), Some(pilots)) =
                             (self.protocol.view().return_height_mm, self.executor.overridden_return_height())

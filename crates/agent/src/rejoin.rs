@@ -21,7 +21,6 @@ use core::num::NonZeroU64;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMessage;
 use wingbeat_autopilot::mission::{self, ReadBack};
-use wingbeat_autopilot::target::RelativePosition;
 use wingbeat_autopilot::{Failure, Progress, Transmit};
 use wingbeat_geo::{Duration, Instant, Position};
 use wingbeat_protocol::{
@@ -135,8 +134,8 @@ impl Rejoin {
                 height_mm: place.height_mm,
             };
             if !is_found {
-                let held = |point: &Point| mission::hash_held(core::iter::once(executor::place(*point)));
-                *differs |= mission.get(index).is_none_or(|own| held(own) != held(&point));
+                *differs |=
+                    mission.get(index).is_none_or(|own| !mission::may_hold(executor::place(*own), place));
                 return;
             }
             if index >= mission.len() {
@@ -179,11 +178,6 @@ impl Rejoin {
     fn reached(&self) -> Option<u16> {
         self.item?.checked_sub(mission::FIRST_WAYPOINT + 1)
     }
-}
-
-/// The hash of a route as the flight controller holds it.
-pub(crate) fn hash_of(route: &[Point]) -> u64 {
-    mission::hash_held(route.iter().map(|point: &Point| -> RelativePosition { executor::place(*point) }))
 }
 
 impl Agent {
@@ -278,7 +272,7 @@ impl Agent {
             }
         };
         let is_one = !self.rejoin.differs && waypoints == self.mission.len();
-        let hash = hash_of(&self.mission);
+        let hash = self.executor.reading_begun().map_or(0, |read| read.held());
         let item =
             self.rejoin.item.map_or(text!("an item that is not known yet"), |item| text!("item {item}"));
         let what = match (self.rejoin.is_found, is_one) {
@@ -341,7 +335,7 @@ impl Agent {
         }
         let waypoint = reached.map_or(0, |reached| reached + 1);
         out.log(Severity::Warning, text!("the flight is taken up: on to waypoint {waypoint} of its mission"));
-        self.route_hash = hash_of(&self.mission);
+        self.route_hash = self.rejoin.left_on.map_or(0, NonZeroU64::get);
         // It is the mission of this flight, as if it had been handed over.
         self.rejoin = Rejoin::default();
         self.protocol_input(now, Input::Operator(Command::Resume), out);

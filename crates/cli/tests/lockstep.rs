@@ -136,6 +136,61 @@ fn flies_twice_the_same(binary: &Path) {
     assert_ne!(first, fly("2"));
 }
 
+/// Heights that are no whole centimetres, which ArduCopter cuts, and a daemon that is restarted on its way.
+const HEIGHTS: &str = r#"
+name = "heights"
+title = "Heights of a millimetre, and a daemon that is restarted in flight"
+table = "flights"
+repeat = 1
+time_limit_s = 400
+
+[own]
+variants = ["off"]
+height_m = 20.129
+
+[[own.flight]]
+name = "north and east"
+[[own.flight.aircraft]]
+speed_m_s = 5.0
+east_north_m = [[0, 0], [0, 150], [40, 150]]
+
+[channel]
+model = "unrestricted"
+draw = "second"
+
+[[fault]]
+when = { entered = { aircraft = 1, state = "Flying" } }
+after_s = 25
+inflict = { daemon-restarts = { aircraft = 1, guarded = true, for_s = 2 } }
+
+[[fault]]
+when = { entered = { aircraft = 1, state = "Flying", reached = 0 } }
+inflict = { note = { text = "the flight is taken up" } }
+
+[[fault]]
+when = { entered = { aircraft = 1, state = "Landing", reached = 2 } }
+inflict = { note = { text = "at its last waypoint" } }
+"#;
+
+#[test]
+fn a_daemon_that_is_restarted_in_flight_knows_a_route_of_which_a_real_arducopter_cuts_the_heights() {
+    let programs = [real().filter(|_| has_faketime()), newer_real()];
+    for binary in programs.into_iter().flatten() {
+        let (temporary, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let plan = folder.path().join("heights.toml");
+        std::fs::write(&plan, HEIGHTS).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+        command.env("TMPDIR", temporary.path()).args(["bench", "run"]).arg(&plan);
+        let output =
+            command.args(["--autopilot", &format!("arducopter:{}", binary.display())]).output().unwrap();
+        let text = text_of(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert!(text.contains("DaemonRestarts"), "{text}");
+        assert!(text.contains("the flight is taken up") && text.contains("at its last waypoint"), "{text}");
+        assert!(!text.contains("not taken up"), "{text}");
+    }
+}
+
 /// Our ns-3 program, or a line that there is none.
 fn ns3() -> Option<std::path::PathBuf> {
     let named = std::env::var_os("WINGBEAT_NS3").map(Into::into);

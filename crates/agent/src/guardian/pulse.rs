@@ -71,7 +71,7 @@ pub struct Pulse {
     /// Fingerprint of the autopilot's endpoint ([`fingerprint`]): a guardian of another port protects no aircraft.
     pub endpoint: u32,
     /// The hash of the route in the autopilot while the aircraft is on it and another daemon may take the flight up
-    /// (`wingbeat_autopilot::mission::hash_held`); else 0.
+    /// (`wingbeat_autopilot::mission::HeldHash`); else 0.
     pub route: u64,
     /// Whether this daemon, which has not received the autopilot yet, takes up such a flight.
     pub takes_up: bool,

@@ -1,8 +1,10 @@
 //! An agent that begins while its aircraft flies: what it reads, what it takes up, and what it leaves alone.
 
 use wingbeat_autopilot::dialect::{
-    MISSION_COUNT_DATA, MISSION_CURRENT_DATA, MISSION_ITEM_INT_DATA, MavCmd, MavFrame,
+    MISSION_ACK_DATA, MISSION_COUNT_DATA, MISSION_CURRENT_DATA, MISSION_ITEM_INT_DATA, MISSION_REQUEST_DATA,
+    MavCmd, MavFrame,
 };
+use wingbeat_autopilot::mission::HeldHash;
 use wingbeat_protocol::{FlightRecord, mission as mission_protocol, sweep};
 
 use super::*;
@@ -19,7 +21,19 @@ fn route() -> StdVec<Point> {
 }
 
 fn hash() -> u64 {
-    crate::rejoin::hash_of(&route())
+    hash_of(&route())
+}
+
+/// What distinguishes a route that is held so.
+fn hash_of(route: &[Point]) -> u64 {
+    let mut hash = HeldHash::default();
+    route.iter().enumerate().for_each(|(i, point)| hash.add(i, crate::executor::place(*point)));
+    hash.value()
+}
+
+/// What ArduCopter stores of a height and reports, 3.5.7 and 4.x alike.
+fn cut_mm(height_mm: i32) -> i32 {
+    (height_mm as f32 * 1e-3 * 100.0) as i32 * 10
 }
 
 fn mission() -> Coordination {
@@ -91,10 +105,26 @@ impl Found {
                         self.bench.receive(&MavMessage::MISSION_COUNT(count));
                     }
                     MavMessage::MISSION_REQUEST_INT(r) => self.answer(r.seq),
+                    // It holds what is read back; here it asks for all that it is offered.
+                    MavMessage::MISSION_COUNT(_) => self.request(0),
+                    MavMessage::MISSION_ITEM_INT(item) => {
+                        let next = item.seq + 1;
+                        if usize::from(next) < self.holds.as_ref().map_or(0, StdVec::len) + 2 {
+                            self.request(next);
+                        } else {
+                            let accepted = MISSION_ACK_DATA::default();
+                            self.bench.receive(&MavMessage::MISSION_ACK(accepted));
+                        }
+                    }
                     _ => {}
                 }
             }
         }
+    }
+
+    fn request(&mut self, seq: u16) {
+        let request = MISSION_REQUEST_DATA { seq, ..Default::default() };
+        self.bench.receive(&MavMessage::MISSION_REQUEST(request));
     }
 
     fn answer(&mut self, seq: u16) {
@@ -150,6 +180,52 @@ fn a_flight_that_was_left_on_its_route_goes_on_where_it_was() {
     }
 }
 
+/// The daemon before loads a route into a flight controller that holds what ArduCopter does of its heights.
+#[test]
+fn a_route_with_heights_of_a_millimetre_is_known_again() {
+    for heights_mm in [[20_129, 20_125, 20_121], [20_130, 4_019, 2_001], [20_000, 20_000, 20_000]] {
+        let route: StdVec<Point> =
+            (0..3).map(|i| Point { height_mm: heights_mm[i as usize], ..point(i) }).collect();
+        let held: StdVec<Point> =
+            route.iter().map(|p| Point { height_mm: cut_mm(p.height_mm), ..*p }).collect();
+        let mut before = Found::new(mission(), Before::Unknown);
+        (before.bench.armed, before.bench.mode, before.bench.height_mm) = (false, 0, 0);
+        before.holds = Some(held.clone());
+        assert_eq!(before.bench.feed(Input::Mission(&route)), Some(Reply::Accepted));
+        before.seconds(30);
+        assert_eq!(
+            before.bench.feed(Input::Operator { id: "s", command: Command::Setup }),
+            Some(Reply::Accepted),
+            "{:?}",
+            before.bench.log
+        );
+        before.seconds(10);
+        // This one has no parameter of a speed, and Setup ends with that; by then the route was loaded and read back.
+        let left_on = before.bench.agent.route_hash;
+        assert_ne!(left_on, 0, "{:?}", before.bench.log);
+        for (holds, is_it) in [(0, true), (10, false)] {
+            let mut found = Found::new(mission(), Before::OnRoute { modes: BRAKE, route: left_on });
+            let mut other = held.clone();
+            other[1].height_mm += holds;
+            found.holds = Some(other);
+            found.seconds(20);
+            let modes: StdVec<Mode> = found.asked.iter().map(|(_, mode)| *mode).collect();
+            assert_eq!(
+                modes == [Mode::Auto],
+                is_it,
+                "{heights_mm:?}, {holds} mm more: {:?}",
+                found.bench.log
+            );
+        }
+        // Handed over again before it is read.
+        let mut found = Found::new(mission(), Before::OnRoute { modes: BRAKE, route: left_on });
+        assert_eq!(found.bench.feed(Input::Mission(&route)), Some(Reply::Accepted));
+        found.holds = Some(held);
+        found.seconds(5);
+        assert!(found.says("the mission that was handed over"), "{:?}", found.bench.log);
+    }
+}
+
 /// A short mission is read before the flight controller reports its current item for the first time.
 #[test]
 fn the_current_item_may_be_reported_after_the_mission_was_read() {
@@ -187,7 +263,7 @@ fn what_stands_against_it_is_named_and_the_aircraft_holds_then_lands() {
         if what == "the end of the mission" {
             // Where the last waypoint lies under it.
             found.holds = Some(StdVec::from([point(-2), point(-1), point(0)]));
-            let route = crate::rejoin::hash_of(found.holds.as_ref().unwrap());
+            let route = hash_of(found.holds.as_ref().unwrap());
             found.bench.agent.before = Before::OnRoute { modes: BRAKE, route };
             found.item = Some(4);
         }

@@ -3,7 +3,8 @@
 //!
 //! ArduCopter keeps its home in item 0 of the mission, so what is flown begins at 1 and item 0 is not
 //! compared. It stores altitudes in centimetres, and of each command only the parameters that it uses: those are
-//! compared.
+//! compared. What is below a centimetre it cuts, towards zero (`packet.z * 100.0f` into an integer, in `AP_Mission.cpp` of 3.5.7 and of
+//! 4.x alike).
 
 mod control;
 mod download;
@@ -117,6 +118,15 @@ impl Item {
         }
     }
 
+    /// Where it is, with the height as ArduCopter stores it.
+    fn held(&self) -> RelativePosition {
+        RelativePosition {
+            latitude_e7: self.latitude_e7,
+            longitude_e7: self.longitude_e7,
+            height_mm: centimetres(self.altitude_m).saturating_mul(10),
+        }
+    }
+
     /// Whether an autopilot that holds `other` flies this item: position and altitude where the command has a
     /// position, and the parameters that ArduCopter stores (delays and turns as whole numbers).
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
@@ -166,11 +176,11 @@ impl Item {
     }
 }
 
-/// By so much an altitude may be held lower, metres: ArduCopter cuts what is less than a centimetre, and its arithmetic in single precision
-/// cuts some whole centimetres by one.
+/// By so much an altitude may be held nearer to zero, metres: ArduCopter cuts what is less than a centimetre, and single precision is half
+/// a millimetre at most.
 const ALTITUDE_CUT_M: f32 = 0.0105;
 
-/// An altitude in whole centimetres, which is what ArduCopter stores.
+/// An altitude that was read back, in whole centimetres, which is what ArduCopter stores.
 fn centimetres(altitude_m: f32) -> i32 {
     libm::roundf(altitude_m * 100.0) as i32
 }
@@ -262,19 +272,57 @@ pub fn hash(route: impl Iterator<Item = RelativePosition>) -> u64 {
     u64::from_be_bytes(core::array::from_fn(|i| digest[i]))
 }
 
-/// As [`hash`], over heights as the autopilot stores them, and never 0: a route that was loaded and the same one read back
-/// ([`ReadBack`]) have one hash.
-pub fn hash_held(route: impl Iterator<Item = RelativePosition>) -> u64 {
-    let held = |position: RelativePosition| RelativePosition {
-        height_mm: centimetres(position.height_mm as f32 * 1e-3).saturating_mul(10),
-        ..position
-    };
-    hash(route.map(held)).max(1)
+/// What distinguishes a route that an autopilot holds from others: of its waypoints as they were read back, in any order. A daemon takes it of
+/// what it has loaded ([`Transfer::held`]), and the next one of what it finds ([`ReadBack::held`]): which heights an autopilot makes of
+/// those that it was sent need not be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldHash(u64);
+
+impl HeldHash {
+    /// Takes a waypoint as it was read back, once; waypoints count from 0.
+    pub fn add(&mut self, waypoint: usize, held: RelativePosition) {
+        let index = RelativePosition { latitude_e7: waypoint as i32, longitude_e7: 0, height_mm: 0 };
+        self.0 = self.0.wrapping_add(hash([index, held].into_iter()));
+    }
+    /// The hash, never 0.
+    pub fn value(self) -> u64 {
+        self.0.max(1)
+    }
+}
+
+/// Whether an autopilot that was sent the first may hold the second, both waypoints of a route.
+pub fn may_hold(sent: RelativePosition, held: RelativePosition) -> bool {
+    Item::waypoint(sent).is_held_as(&Item::waypoint(held))
 }
 
 /// The first item that is compared: item 0 of a mission is the autopilot's home.
 fn first_of(kind: MavMissionType) -> u16 {
     u16::from(kind == MavMissionType::MAV_MISSION_TYPE_MISSION)
+}
+
+/// What programs hold of an item that they were sent.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::Item;
+
+    /// A program that stores an item and reports it.
+    pub(crate) type Copter = fn(Item) -> Item;
+
+    /// 3.5.7 (`AP_Mission.cpp`: `alt = packet.z * 100.0f`, an integer; `packet.z = alt / 100.0f`).
+    pub(crate) const COPTER_3: Copter = |item| {
+        let cm = (item.altitude_m * 100.0) as i32;
+        Item { altitude_m: cm as f32 / 100.0, ..item }
+    };
+    /// 4.x (the same, and `packet.z = alt * 0.01f`).
+    pub(crate) const COPTER_4: Copter = |item| {
+        let cm = (item.altitude_m * 100.0) as i32;
+        Item { altitude_m: cm as f32 * 0.01, ..item }
+    };
+    /// What another may do.
+    pub(crate) const ROUNDS: Copter = |item| {
+        let cm = libm::roundf(item.altitude_m * 100.0);
+        Item { altitude_m: cm / 100.0, ..item }
+    };
 }
 
 #[cfg(test)]
@@ -301,21 +349,46 @@ mod tests {
         assert_eq!(one, hash(route().into_iter()));
     }
 
+    /// Heights a millimetre apart, above home and below: what both programs hold of them is taken for them, and for no others.
     #[test]
-    fn a_route_that_was_read_back_has_the_hash_of_the_one_that_was_loaded() {
-        let items = items_of(route().into_iter()).unwrap();
-        // ArduCopter keeps whole centimetres.
-        let held = |item: &Item| RelativePosition {
-            latitude_e7: item.latitude_e7,
-            longitude_e7: item.longitude_e7,
-            height_mm: centimetres(item.altitude_m) * 10,
+    fn what_arducopter_holds_of_a_height_is_taken_for_it_and_a_centimetre_more_is_not() {
+        let at = |height_mm| RelativePosition { height_mm, ..route()[0] };
+        let reported = |item: Item| [testing::COPTER_3, testing::COPTER_4].map(|copter| copter(item).held());
+        for height_mm in -60_000_i32..=60_000 {
+            let sent = at(height_mm);
+            let [old, new] = reported(Item::waypoint(sent));
+            assert_eq!(old, new, "both cut, and what they report rounds to the same");
+            let cut_mm = (height_mm - old.height_mm) * height_mm.signum();
+            assert_eq!(cut_mm, height_mm.abs() % 10, "{height_mm} mm are held as {}", old.height_mm);
+            assert!(may_hold(sent, old), "{height_mm} mm are held as {}", old.height_mm);
+            for other_mm in [-21, -20, -12, 12, 20, 21] {
+                // Held by none of what was sent: farther than any cut.
+                assert!(!may_hold(sent, at(height_mm + other_mm)), "{height_mm} mm as {other_mm} more");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hash_of_what_is_held_distinguishes_order_place_and_a_centimetre() {
+        let hash_of = |order: &[usize], change: fn(&mut std::vec::Vec<RelativePosition>)| {
+            let mut held = route();
+            change(&mut held);
+            let mut hash = HeldHash::default();
+            order.iter().for_each(|&i| hash.add(i, held[i]));
+            hash.value()
         };
-        let read = || items.iter().skip(usize::from(FIRST_WAYPOINT)).map(held);
-        assert_ne!(hash(read()), hash(route().into_iter()), "20.129 m is 20.13 m there");
-        assert_eq!(hash_held(read()), hash_held(route().into_iter()));
-        let mut other = route();
-        other[3].height_mm += 10;
-        assert_ne!(hash_held(read()), hash_held(other.into_iter()));
+        let one = hash_of(&[0, 1, 2, 3, 4], |_| ());
+        assert_eq!(one, hash_of(&[4, 0, 3, 1, 2], |_| ()), "they arrive in any order");
+        for other in [
+            hash_of(&[0, 1, 2, 3], |_| ()),
+            hash_of(&[0, 1, 2, 3, 4], |held| held.swap(1, 3)),
+            hash_of(&[0, 1, 2, 3, 4], |held| held[2].height_mm += 10),
+            hash_of(&[0, 1, 2, 3, 4], |held| held[2].longitude_e7 += 1),
+            hash_of(&[], |_| ()),
+        ] {
+            assert_ne!(one, other);
+        }
+        assert_ne!(HeldHash::default().value(), 0);
     }
 
     #[test]

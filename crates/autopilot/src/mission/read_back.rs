@@ -5,7 +5,7 @@
 use wingbeat_geo::{Duration, Instant, ROUTE_MAX};
 
 use super::reader::{ListReader, Reply};
-use super::{FIRST_WAYPOINT, ITEMS_MAX, Item, centimetres};
+use super::{FIRST_WAYPOINT, HeldHash, ITEMS_MAX, Item, centimetres};
 use crate::dialect::{MavCmd, MavMessage, MavMissionType};
 use crate::job::{Failure, Progress, Transmit};
 use crate::target::RelativePosition;
@@ -18,6 +18,7 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(40);
 pub struct ReadBack {
     reader: ListReader,
     count: Option<u16>,
+    held: HeldHash,
     give_up_at: Instant,
     failed: Option<Failure>,
 }
@@ -28,6 +29,7 @@ impl ReadBack {
         Self {
             reader: ListReader::new(now, MavMissionType::MAV_MISSION_TYPE_MISSION),
             count: None,
+            held: HeldHash::default(),
             give_up_at: now + GIVE_UP_AFTER,
             failed: None,
         }
@@ -41,6 +43,11 @@ impl ReadBack {
     /// How many waypoints the autopilot holds, once that is known.
     pub fn waypoints(&self) -> Option<usize> {
         self.count.map(|count| usize::from(count.saturating_sub(FIRST_WAYPOINT)))
+    }
+
+    /// Once it is done: what distinguishes the route that the autopilot holds ([`super::Transfer::held`]).
+    pub fn held(&self) -> u64 {
+        self.held.value()
     }
 
     /// Takes the autopilot's side of the transfer; `take` is given each waypoint with its index, once.
@@ -72,7 +79,10 @@ impl ReadBack {
                 self.reader.read_from(now, super::first_of(MavMissionType::MAV_MISSION_TYPE_MISSION), count);
             }
             Reply::Item(m) => match waypoint(m.seq, &Item::of(m)) {
-                Ok(Some((index, position))) => take(index, position),
+                Ok(Some((index, position))) => {
+                    self.held.add(index, position);
+                    take(index, position);
+                }
                 Ok(None) => {}
                 Err(failure) => self.failed = Some(failure),
             },
@@ -100,14 +110,9 @@ impl ReadBack {
 
 /// The waypoint of an item of a route; none of its take-off.
 fn waypoint(seq: u16, item: &Item) -> Result<Option<(usize, RelativePosition)>, Failure> {
-    let height_cm = centimetres(item.altitude_m);
     // Outside of what any fence permits it is none of ours, and in millimetres it would not fit.
-    let is_place = super::is_relative(item.frame) && height_cm.unsigned_abs() <= 1_000_000;
-    let position = RelativePosition {
-        latitude_e7: item.latitude_e7,
-        longitude_e7: item.longitude_e7,
-        height_mm: height_cm.saturating_mul(10),
-    };
+    let is_place = super::is_relative(item.frame) && centimetres(item.altitude_m).unsigned_abs() <= 1_000_000;
+    let position = item.held();
     match seq.checked_sub(FIRST_WAYPOINT).map(usize::from) {
         None if item.command == MavCmd::MAV_CMD_NAV_TAKEOFF => Ok(None),
         Some(index)
@@ -128,7 +133,9 @@ mod tests {
     use super::*;
     use crate::dialect::{MISSION_ACK_DATA, MISSION_COUNT_DATA, MavFrame, MavMissionResult};
     use crate::job::testing::sent;
-    use crate::mission::{ItemList as _, Items, items_of};
+    use crate::mission::testing::{COPTER_3, COPTER_4, Copter, ROUNDS};
+    use crate::mission::{ItemList as _, Items, Transfer, items_of};
+    use core::cell::RefCell;
     use std::vec::Vec;
 
     fn route(count: i32) -> Vec<RelativePosition> {
@@ -143,12 +150,31 @@ mod tests {
     /// An autopilot that holds a list, of which one answer in `lose` is lost; every other comes twice. How it ended, what was
     /// read, and when.
     fn run(held: impl Fn(u32) -> Items, lose: u32) -> (Progress, Vec<(usize, RelativePosition)>, u64) {
-        let mut job = ReadBack::new(Instant::ZERO);
-        let (mut progress, mut answers, mut read, mut ended_ms) = (Progress::Pending, 0, Vec::new(), 0);
+        let (job, mut read) = (RefCell::new(ReadBack::new(Instant::ZERO)), Vec::new());
+        let (progress, ended_ms) = serve(
+            held,
+            lose,
+            |now, t| job.borrow_mut().poll(now, t),
+            |now, answer| {
+                job.borrow_mut().on_message(now, answer, |index, position| read.push((index, position)));
+            },
+        );
+        read.sort_by_key(|(index, _)| *index);
+        (progress, read, ended_ms)
+    }
+
+    /// The same for any job that reads.
+    fn serve(
+        held: impl Fn(u32) -> Items,
+        lose: u32,
+        mut poll: impl FnMut(Instant, &mut Transmit<'_>) -> Progress,
+        mut on_message: impl FnMut(Instant, &MavMessage),
+    ) -> (Progress, u64) {
+        let (mut progress, mut answers, mut ended_ms) = (Progress::Pending, 0, 0);
         for ms in (0..100_000).step_by(20) {
             let now = Instant::from_millis(ms);
             ended_ms = ms;
-            for message in sent(|t| progress = job.poll(now, t)) {
+            for message in sent(|t| progress = poll(now, t)) {
                 answers += 1;
                 let list = held(answers);
                 let answer = match message {
@@ -170,17 +196,15 @@ mod tests {
                     other => panic!("{other:?}"),
                 };
                 if lose == 0 || answers % lose != 0 {
-                    for _ in 0..2 {
-                        job.on_message(now, &answer, |index, position| read.push((index, position)));
-                    }
+                    on_message(now, &answer);
+                    on_message(now, &answer);
                 }
             }
             if progress != Progress::Pending {
                 break;
             }
         }
-        read.sort_by_key(|(index, _)| *index);
-        (progress, read, ended_ms)
+        (progress, ended_ms)
     }
 
     fn holding(route: &[RelativePosition]) -> Items {
@@ -194,6 +218,51 @@ mod tests {
             let (progress, read, _) = run(|_| holding(&route(count)), lose);
             assert_eq!((progress, read), (Progress::Done, expected), "{count}, one in {lose} lost");
         }
+    }
+
+    /// Heights of a millimetre, above and below home. The line loses answers, so that items arrive in another order.
+    #[test]
+    fn a_route_that_was_loaded_is_known_again_whatever_is_held_of_its_heights() {
+        let route: Vec<_> = route(100)
+            .into_iter()
+            .zip(-50..)
+            .map(|(p, i)| RelativePosition { height_mm: i * 307, ..p })
+            .collect();
+        let items = items_of(route.iter().copied()).unwrap();
+        let holds = |copter: Copter| -> Items { items.iter().map(|item| copter(*item)).collect() };
+        let mut hashes = Vec::new();
+        for (copter, lose) in [(COPTER_3, 0), (COPTER_3, 7), (COPTER_4, 3), (ROUNDS, 5)] {
+            let loaded = RefCell::new(Transfer::comparing(Instant::ZERO, items.len()));
+            let (progress, _) = serve(
+                |_| holds(copter),
+                lose,
+                |now, t| loaded.borrow_mut().poll(now, &items, t),
+                |now, answer| loaded.borrow_mut().on_message(now, answer, &items),
+            );
+            assert_eq!(progress, Progress::Done);
+            let found = RefCell::new(ReadBack::new(Instant::ZERO));
+            let (progress, _) = serve(
+                |_| holds(copter),
+                lose.max(1) + 1,
+                |now, t| found.borrow_mut().poll(now, t),
+                |now, answer| found.borrow_mut().on_message(now, answer, |_, _| ()),
+            );
+            assert_eq!(progress, Progress::Done);
+            assert_eq!(loaded.borrow().held(), found.borrow().held());
+            hashes.push(found.borrow().held());
+        }
+        assert!(hashes[0] == hashes[1] && hashes[0] == hashes[2] && hashes[0] != hashes[3], "{hashes:x?}");
+        // A centimetre more at one of them is another route.
+        let mut other = holds(COPTER_3);
+        other[77].altitude_m += 0.01;
+        let found = RefCell::new(ReadBack::new(Instant::ZERO));
+        serve(
+            |_| other.clone(),
+            0,
+            |now, t| found.borrow_mut().poll(now, t),
+            |now, answer| found.borrow_mut().on_message(now, answer, |_, _| ()),
+        );
+        assert_ne!(found.borrow().held(), hashes[0]);
     }
 
     #[test]

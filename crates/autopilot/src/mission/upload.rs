@@ -6,7 +6,7 @@
 use wingbeat_geo::{Duration, Instant};
 
 use super::reader::{ListReader, Reply};
-use super::{Item, ItemList, Items, first_of};
+use super::{FIRST_WAYPOINT, HeldHash, Item, ItemList, Items, first_of};
 use crate::dialect::{MISSION_COUNT_DATA, MavMessage, MavMissionResult, MavMissionType};
 use crate::job::{AUTOPILOT_COMPONENT_ID, Failure, Progress, Retry, Transmit};
 
@@ -30,6 +30,8 @@ pub struct Transfer {
     last_sent: bool,
     /// Reads back what was acknowledged.
     reader: Option<ListReader>,
+    /// Of the waypoints that were read back.
+    held: HeldHash,
     failed: Option<Failure>,
 }
 
@@ -87,8 +89,13 @@ impl Transfer {
             wanted: None,
             last_sent: false,
             reader: None,
+            held: HeldHash::default(),
             failed: None,
         }
+    }
+    /// Once it is done: what distinguishes the route that the autopilot holds.
+    pub fn held(&self) -> u64 {
+        self.held.value()
     }
     /// When the job is due.
     pub fn due(&self) -> Instant {
@@ -114,9 +121,12 @@ impl Transfer {
                 }
                 Reply::Count { count, .. } => self.failed = Some(Failure::Different { seq: count }),
                 Reply::Item(m) => {
-                    let same = items.item(usize::from(m.seq)).is_some_and(|i| i.is_held_as(&Item::of(m)));
-                    if !same {
+                    let found = Item::of(m);
+                    if !items.item(usize::from(m.seq)).is_some_and(|item| item.is_held_as(&found)) {
                         self.failed = Some(Failure::Different { seq: m.seq });
+                    }
+                    if let Some(waypoint) = m.seq.checked_sub(FIRST_WAYPOINT) {
+                        self.held.add(usize::from(waypoint), found.held());
                     }
                 }
             }
