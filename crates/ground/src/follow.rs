@@ -29,8 +29,10 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 /// in flight, and twice on the ground.
 const STALLED_AFTER: Duration = Duration::from_millis(100);
 const PIECES_APART: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(600));
+/// Then the next question is asked after so long.
+const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(120);
 /// So many questions are under way at once.
-const ASKED_AT_ONCE: usize = 3;
+const ASKED_AT_ONCE: usize = 4;
 
 /// More than any status with a hundred neighbours needs; a sender that exceeds it is broken.
 const EVENT_LEN_MAX: NonZeroUsize = NonZeroUsize::new(1 << 20).expect("not zero");
@@ -110,7 +112,7 @@ async fn listen(
             }
             () = sleep_until(ask_at), if *received && asked.len() < ASKED_AT_ONCE => {
                 asked.push(client::answered(client, address, paths::STATUS));
-                ask_at = Instant::now() + stalled_after(PIECES_APART.0);
+                ask_at = Instant::now() + ASKED_AGAIN_AFTER;
                 continue;
             }
         };

@@ -32,6 +32,8 @@ use crate::refused::Refused;
 const TICK: Duration = Duration::from_millis(100);
 /// Between two updates to the consoles.
 const PUSH_EVERY: Duration = Duration::from_millis(200);
+/// While a stop or a recovery is on its way.
+const PUSH_RECOVERING: Duration = TICK;
 /// Without any change a console still receives a message this often, which shows that the service runs.
 const PULSE_EVERY: Duration = Duration::from_secs(1);
 /// Members of a status that no one reads five times a second: where nothing but numbers of theirs has changed, they wait for the pulse.
@@ -380,7 +382,10 @@ impl Owner {
             self.log(index, Severity::Warning, "link between ground and aircraft is lost");
         }
         self.ask_for_missions(now);
-        if now.saturating_duration_since(self.last_push) < PUSH_EVERY {
+        let recovers =
+            self.sending.iter().any(|((_, lane), task)| *lane == Lane::Recovery && !task.is_finished());
+        let every = if recovers { PUSH_RECOVERING } else { PUSH_EVERY };
+        if now.saturating_duration_since(self.last_push) < every {
             return;
         }
         self.last_push = now;
