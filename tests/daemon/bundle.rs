@@ -30,6 +30,7 @@ async fn the_log_of_a_running_daemon_is_collected_with_its_clock_and_one_that_is
     let out = tempfile::tempdir().unwrap();
     let wanted = Wanted {
         checklists: vec![],
+        missing: vec![],
         out: out.path().into(),
         experiment: "one".into(),
         hours: 1,

@@ -9,6 +9,7 @@ use wingbeat_protocol::{Command, Phase, Protocol, Text, text};
 use wingbeat_wire::VehicleId;
 
 use crate::budget;
+use crate::energy::{Reserve, volts};
 use crate::fence::{self, Around};
 use crate::guardian::Answer;
 use crate::layers::{self, GroundStation};
@@ -65,6 +66,25 @@ fn keys(from_us: u64, until_us: u64, now_us: Option<u64>) -> (bool, Text) {
         }
         Some(now_us) if now_us >= from_us => (true, text!("expire in {} h", hours(until_us - now_us))),
         Some(_) | None => (true, text!("the clock is not set: whether they have expired is not known")),
+    }
+}
+
+/// The flight would end as soon as it begins: a limit for another battery, or one that is empty. A voltage without load.
+fn too_low(reserve: &Reserve, found_v: f64) -> Option<Text> {
+    let limits = [("return_below_v", reserve.return_below_mv), ("land_below_v", reserve.land_below_mv)];
+    let (key, limit_mv) = limits.into_iter().find(|(_, mv)| *mv > 0 && found_v <= volts(*mv))?;
+    let limit_v = volts(limit_mv);
+    Some(text!("found {found_v:.2} V, expected more than energy.{key}, {limit_v:.2} V, before the flight"))
+}
+
+/// What else the flight ends by, after the charge.
+fn by_voltage(reserve: &Reserve) -> Text {
+    let [returns, lands] = [reserve.return_below_mv, reserve.land_below_mv].map(volts);
+    match (reserve.return_below_mv, reserve.land_below_mv) {
+        (0, 0) => text!(""),
+        (_, 0) => text!("; returns below {returns:.2} V"),
+        (0, _) => text!("; lands below {lands:.2} V"),
+        _ => text!("; returns below {returns:.2} V, lands below {lands:.2} V"),
     }
 }
 
@@ -126,17 +146,23 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
     );
     let least = config.battery_least_percent;
     let battery = t.measured.battery.as_ref().map(|battery| (battery.voltage_v, battery.remaining_percent));
+    let too_low = config.energy.as_ref().zip(battery).and_then(|(reserve, (v, _))| too_low(reserve, v));
+    let policy = config.energy.as_ref().map(by_voltage).unwrap_or_default();
     check(
         "battery",
         battery.is_some_and(|(_, percent)| percent.is_none_or(|p| p >= least))
-            && energy.is_none_or(|(left, needed)| left >= needed),
+            && energy.is_none_or(|(left, needed)| left >= needed)
+            && too_low.is_none(),
         match (battery, energy) {
             (None, _) => text!("unknown"),
-            (Some((v, None)), _) => text!("{v:.1} V, charge not estimated"),
-            (Some((v, Some(p))), None) => text!("{p} %, {v:.1} V, least {least} %"),
+            (Some(_), _) if too_low.is_some() => too_low.unwrap_or_default(),
+            (Some((v, None)), _) => text!("{v:.1} V, charge not estimated{policy}"),
+            (Some((v, Some(p))), None) => text!("{p} %, {v:.1} V, least {least} %{policy}"),
             (Some((v, Some(p))), Some((left, needed))) => {
                 let (left_s, needed_s) = (left.as_secs(), needed.as_secs());
-                text!("{p} %, {v:.1} V, least {least} %; lasts {left_s} s, the flight takes {needed_s} s")
+                text!(
+                    "{p} %, {v:.1} V, least {least} %; lasts {left_s} s, the flight takes {needed_s} s{policy}"
+                )
             }
         },
     );

@@ -6,7 +6,8 @@ use wingbeat_autopilot::remote_id::{Identity, OperatorPlace};
 use wingbeat_geo::Duration;
 use wingbeat_protocol::{ConfigError, Text};
 
-use crate::{Coordination, energy::Reserve, guardian, separation};
+use crate::energy::{self, Reserve};
+use crate::{Coordination, guardian, separation};
 
 /// What one aircraft is configured with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -147,6 +148,9 @@ impl guardian::Config {
         // Two pulses and a half at least; an aircraft is not left alone for longer than 10 s.
         ConfigError::period("silence_ms", self.silence, 500, 10_000)
             .and_then(|()| ConfigError::range("hold_s", self.hold.as_secs_f64(), 1.0, 600.0))
-            .map_err(|error| error.within("guard"))
+            .map_err(|error| error.within("guard"))?;
+        energy::check_voltage("land_below_v", self.land_below_mv)
+            .and_then(|()| energy::check_below_for(self.below_for_s))
+            .map_err(|error| error.within("energy"))
     }
 }

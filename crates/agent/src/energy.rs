@@ -1,8 +1,13 @@
 //! Energy: how long the battery still carries the aircraft, how long the way home takes, and when it must go.
 //!
 //! Time is reckoned from what this flight has consumed so far, in per cent of the charge that the autopilot estimates
-//! (`SYS_STATUS.battery_remaining`, <https://mavlink.io/en/messages/common.html#SYS_STATUS>). Where it estimates none,
-//! nothing is judged here, and the autopilot's own failsafe by voltage is what is left.
+//! (`SYS_STATUS.battery_remaining`, <https://mavlink.io/en/messages/common.html#SYS_STATUS>). Where it estimates none, that is not
+//! judged.
+//!
+//! Beside it, where they are configured, stand two voltages under load, as ArduPilot's `BATT_LOW_VOLT` and `BATT_CRT_VOLT`
+//! (<https://ardupilot.org/copter/docs/failsafe-battery.html>): below the first for [`Reserve::below_for_s`] the aircraft ends its
+//! flight as if its charge did not last, below the second it lands where it is, also on its way home. One report that is not below
+//! begins the time anew: a climb takes the voltage down for seconds, and no return begins for that.
 
 use serde::{Deserialize, Serialize};
 use wingbeat_autopilot::Telemetry;
@@ -19,6 +24,12 @@ use crate::{Agent, Outputs};
 pub struct Reserve {
     /// Charge with which the aircraft is to be on the ground, per cent.
     pub reserve_percent: u8,
+    /// How long a voltage stays below one of these before the flight ends, seconds; ArduPilot's `BATT_LOW_TIMER`.
+    pub below_for_s: u8,
+    /// Voltage under load below which the aircraft returns, millivolts; 0 for none.
+    pub return_below_mv: u16,
+    /// Voltage under load below which it lands where it is, millivolts; 0 for none.
+    pub land_below_mv: u16,
     /// How long a full battery flies, until this flight has shown it; unknown without.
     pub endurance: Option<Duration>,
     /// How long an aircraft waits in flight, for its operator or for others, before its flight ends.
@@ -30,19 +41,52 @@ pub struct Reserve {
 
 impl Default for Reserve {
     fn default() -> Self {
-        Self { reserve_percent: 20, endurance: None, wait: Duration::from_secs(600), cruise_m_s: 5.0 }
+        Self {
+            reserve_percent: 20,
+            below_for_s: 10,
+            return_below_mv: 0,
+            land_below_mv: 0,
+            endurance: None,
+            wait: Duration::from_secs(600),
+            cruise_m_s: 5.0,
+        }
     }
 }
 
 impl Reserve {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::range("reserve_percent", f64::from(self.reserve_percent), 0.0, 90.0)?;
+        check_voltage("return_below_v", self.return_below_mv)?;
+        check_voltage("land_below_v", self.land_below_mv)?;
+        check_below_for(self.below_for_s)?;
+        let [returns, lands] = [self.return_below_mv, self.land_below_mv].map(volts);
+        if returns > 0.0 {
+            ConfigError::at_least("return_below_v", returns, lands, "energy.land_below_v")?;
+        }
         let endurance_s = self.endurance.map_or(900.0, |endurance| endurance.as_secs_f64());
         ConfigError::range("endurance_s", endurance_s, 60.0, 36_000.0)?;
         // Longer than any wait that the protocols bound themselves.
         ConfigError::range("wait_s", self.wait.as_secs_f64(), 180.0, 36_000.0)?;
         ConfigError::speed("cruise_m_s", self.cruise_m_s)
     }
+}
+
+/// A voltage that batteries of 1 to 14 cells have, where one is configured; millivolts.
+pub(crate) fn check_voltage(key: &'static str, millivolts: u16) -> Result<(), ConfigError> {
+    match millivolts {
+        0 => Ok(()),
+        _ => ConfigError::range(key, volts(millivolts), 3.0, 60.0),
+    }
+}
+
+/// ArduPilot's range of `BATT_LOW_TIMER`, but for 0, which turns a failsafe off there.
+pub(crate) fn check_below_for(seconds: u8) -> Result<(), ConfigError> {
+    ConfigError::range("below_for_s", f64::from(seconds), 1.0, 120.0)
+}
+
+/// As messages state it.
+pub(crate) fn volts(millivolts: u16) -> f64 {
+    f64::from(millivolts) * 1e-3
 }
 
 /// Below this height the aircraft stands, metres: hovering low costs nothing that matters here.
@@ -81,17 +125,31 @@ pub(crate) struct Gauge {
     low_since: Option<Instant>,
     /// This flight was ended to spare the battery.
     has_ended: bool,
+    /// And it was ended by a landing, for a voltage.
+    has_landed: bool,
+    /// Since when the voltage is below that of a return, and that of a landing; see [`tenths`]. 0 where it is not.
+    below_since: [u32; 2],
+}
+
+/// Places of [`Gauge::below_since`].
+const RETURN: usize = 0;
+const LAND: usize = 1;
+
+/// Tenths of a second of the agent's time, from 1: an agent has little memory left.
+fn tenths(now: Instant) -> u32 {
+    u32::try_from(now.as_micros() / 100_000).unwrap_or(u32::MAX - 1) + 1
 }
 
 impl Gauge {
     /// The operator has decided: a wait begins anew, and a flight that is resumed can be ended again.
     pub(crate) fn decide(&mut self, command: Command) {
-        (self.waits_since, self.low_since) = (None, None);
+        (self.waits_since, self.low_since, self.below_since) = (None, None, [0; 2]);
         self.has_ended &= command != Command::Resume;
+        self.has_landed = false;
     }
 
     /// Takes what the aircraft reports of itself.
-    pub(crate) fn observe(&mut self, now: Instant, telemetry: &Telemetry) {
+    pub(crate) fn observe(&mut self, now: Instant, reserve: &Reserve, telemetry: &Telemetry) {
         let flies = telemetry.armed && telemetry.height_m > FLIES_ABOVE_M;
         if !telemetry.armed {
             *self = Self::default();
@@ -102,6 +160,24 @@ impl Gauge {
         if percent != self.charge.map(|(_, percent)| percent) {
             self.charge = percent.map(|percent| (now, percent));
         }
+        let voltage_mv = millivolts(telemetry).filter(|_| flies);
+        let limits = [reserve.return_below_mv, reserve.land_below_mv];
+        for (since, limit_mv) in self.below_since.iter_mut().zip(limits) {
+            let is_below = voltage_mv.is_some_and(|voltage_mv| voltage_mv < limit_mv);
+            *since = if !is_below {
+                0
+            } else if *since == 0 {
+                tenths(now)
+            } else {
+                *since
+            };
+        }
+    }
+
+    /// Whether the voltage has been below one of its two for long enough.
+    fn is_below(&self, now: Instant, reserve: &Reserve, which: usize) -> bool {
+        let since = self.below_since[which];
+        since != 0 && tenths(now).saturating_sub(since) > 10 * u32::from(reserve.below_for_s)
     }
 
     /// Whether the charge has stood still for so long that it is not measured; once in a flight.
@@ -153,6 +229,12 @@ impl Gauge {
 
 fn remaining_percent(telemetry: &Telemetry) -> Option<u8> {
     telemetry.measured.battery.as_ref()?.remaining_percent.filter(|percent| *percent <= 100)
+}
+
+/// The battery's voltage; none where it is not measured, which some autopilots report as 0.
+fn millivolts(telemetry: &Telemetry) -> Option<u16> {
+    let voltage_v = telemetry.measured.battery.as_ref()?.voltage_v;
+    Some((voltage_v * 1e3 + 0.5) as u16).filter(|millivolts| *millivolts > 0)
 }
 
 fn seconds(s: f64) -> Duration {
@@ -242,13 +324,18 @@ impl Agent {
     /// *Land*.
     pub(crate) fn judge_energy(&mut self, now: Instant, out: &mut Outputs) {
         let Some(reserve) = self.config.energy else { return };
-        self.gauge.observe(now, &self.telemetry);
+        self.gauge.observe(now, &reserve, &self.telemetry);
         if self.gauge.doubts(now) {
             let charge_s = STANDS_STILL.as_secs();
             out.log(Severity::Warning, text!("battery: the charge stands still for {charge_s} s of flight"));
         }
         let view = self.protocol.view();
         let waited = self.gauge.waited(now, &self.telemetry, &view);
+        if self.must_land(now, &reserve, &view) {
+            self.log_voltage(&reserve, reserve.land_below_mv, EndFlight::Land, out);
+            (self.gauge.has_ended, self.gauge.has_landed) = (true, true);
+            return self.end_flight(now, EndFlight::Land, out);
+        }
         if !self.authority.is_ours() || !goes_on(&self.telemetry, &view) || self.executor.ends_flight() {
             return;
         }
@@ -272,9 +359,15 @@ impl Agent {
             out.log(Severity::Warning, text!("waited in flight for {waited_s} s: {ending}"));
             return self.end_flight(now, ending, out);
         }
-        let Some(left) = self.gauge.time_left(now, &reserve, &self.telemetry) else { return };
         // After a return that was held up, only what holds still is to be ended.
-        if left > needed || self.gauge.has_ended && !holds(&self.telemetry) {
+        let may_end = !self.gauge.has_ended || holds(&self.telemetry);
+        if may_end && self.gauge.is_below(now, &reserve, RETURN) {
+            self.log_voltage(&reserve, reserve.return_below_mv, ending, out);
+            self.gauge.has_ended = true;
+            return self.end_flight(now, ending, out);
+        }
+        let Some(left) = self.gauge.time_left(now, &reserve, &self.telemetry) else { return };
+        if left > needed || !may_end {
             self.gauge.low_since = None;
             return;
         }
@@ -291,6 +384,31 @@ impl Agent {
         self.end_flight(now, ending, out);
     }
 
+    /// Whether the voltage is so low that the aircraft lands wherever it is: on its route, on its way home, and where it holds.
+    fn must_land(&self, now: Instant, reserve: &Reserve, view: &View) -> bool {
+        let is_flown_by_us = self.authority.is_ours() && !view.is_piloted;
+        let is_in_flight = match view.phase {
+            Phase::Preparing
+            | Phase::Ready
+            | Phase::Moving
+            | Phase::Waiting
+            | Phase::Ending
+            | Phase::Aborted => true,
+            Phase::Start | Phase::Finished => false,
+        };
+        let lands = self.gauge.has_landed || self.telemetry.mode() == Some(Mode::Land);
+        is_flown_by_us && is_in_flight && !lands && self.gauge.is_below(now, reserve, LAND)
+    }
+
+    fn log_voltage(&self, reserve: &Reserve, limit_mv: u16, ending: EndFlight, out: &mut Outputs) {
+        let found = volts(millivolts(&self.telemetry).unwrap_or_default());
+        let (limit, for_s) = (volts(limit_mv), reserve.below_for_s);
+        out.log(
+            Severity::Warning,
+            text!("battery: {found:.2} V, below {limit:.2} V for {for_s} s: {ending}"),
+        );
+    }
+
     fn end_flight(&mut self, now: Instant, ending: EndFlight, out: &mut Outputs) {
         self.gauge.waits_since = None;
         self.protocol_input(now, Input::BatteryLow(ending), out);
@@ -299,6 +417,9 @@ impl Agent {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+    use std::string::ToString as _;
+
     use super::*;
     use wingbeat_autopilot::telemetry::Battery;
 
@@ -324,7 +445,7 @@ mod tests {
         let mut gauge = Gauge::default();
         let left = |gauge: &mut Gauge, s, percent, reserve: &Reserve| {
             let telemetry = telemetry(percent, 20.0);
-            gauge.observe(Instant::from_secs(s), &telemetry);
+            gauge.observe(Instant::from_secs(s), reserve, &telemetry);
             gauge.time_left(Instant::from_secs(s), reserve, &telemetry).map(|left| left.as_secs())
         };
         assert_eq!(left(&mut gauge, 10, Some(100), &reserve), None);
@@ -335,6 +456,56 @@ mod tests {
         assert_eq!(left(&mut gauge, 110, None, &reserve), None, "not estimated");
         let known = Reserve { endurance: Some(Duration::from_secs(1_000)), ..reserve };
         assert_eq!(left(&mut Gauge::default(), 10, Some(70), &known), Some(500));
+    }
+
+    #[test]
+    fn a_voltage_counts_once_it_has_been_below_for_as_long_as_configured_without_a_pause() {
+        let reserve = Reserve { return_below_mv: 14_000, land_below_mv: 13_400, ..Reserve::default() };
+        let mut gauge = Gauge::default();
+        let mut below = |ms, voltage_v, height_m| {
+            let mut telemetry = telemetry(None, height_m);
+            telemetry.measured.battery.as_mut().unwrap().voltage_v = voltage_v;
+            let now = Instant::from_millis(ms);
+            gauge.observe(now, &reserve, &telemetry);
+            [gauge.is_below(now, &reserve, RETURN), gauge.is_below(now, &reserve, LAND)]
+        };
+        assert_eq!(below(1_000, 14.0, 20.0), [false, false], "not below");
+        assert_eq!(below(2_000, 13.999, 20.0), [false, false]);
+        assert_eq!(below(11_900, 13.0, 20.0), [false, false], "for 9.9 s");
+        // A climb has ended: the time begins anew, for the first and not for the second.
+        assert_eq!(below(12_000, 14.1, 20.0), [false, false]);
+        assert_eq!(below(13_000, 13.3, 20.0), [false, false]);
+        assert_eq!(below(20_000, 13.5, 20.0), [false, false]);
+        assert_eq!(below(21_000, 13.3, 20.0), [false, false]);
+        assert_eq!(below(23_000, 13.3, 20.0), [false, false], "for 10.0 s");
+        assert_eq!(below(23_200, 13.3, 20.0), [true, false]);
+        assert_eq!(below(31_200, 13.3, 20.0), [true, true]);
+        // Not measured is not low, and on the ground nothing is.
+        assert_eq!(below(31_300, 0.0, 20.0), [false, false]);
+        assert_eq!(below(40_000, 13.0, 0.5), [false, false]);
+        assert_eq!(below(60_000, 13.0, 0.5), [false, false]);
+    }
+
+    #[test]
+    fn voltages_that_cannot_be_kept_are_refused() {
+        let refused = |reserve: Reserve| reserve.check().unwrap_err().within("energy").to_string();
+        let of =
+            |return_below_mv, land_below_mv| Reserve { return_below_mv, land_below_mv, ..Reserve::default() };
+        for reserve in [of(0, 0), of(14_000, 13_400), of(14_000, 14_000), of(14_000, 0), of(0, 13_400)] {
+            assert_eq!(reserve.check(), Ok(()), "{reserve:?}");
+        }
+        assert!(
+            refused(of(13_400, 14_000)).contains("energy.return_below_v: found 13.4, expected at least 14")
+        );
+        assert!(refused(of(2_000, 0)).contains("energy.return_below_v: found 2, expected 3 to 60"));
+        assert!(refused(of(0, 61_000)).contains("energy.land_below_v: found 61, expected 3 to 60"));
+        for below_for_s in [0, 121] {
+            let found = refused(Reserve { below_for_s, ..Reserve::default() });
+            assert!(
+                found.contains(&std::format!("energy.below_for_s: found {below_for_s}, expected 1 to 120")),
+                "{found}"
+            );
+        }
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub struct Bundle {
     /// What the ground service kept of its checklist with flights, in the folder `checklists`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checklists: Vec<BundledChecklist>,
+    /// What is missing besides what the aircraft have: results of checklists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
 }
 
 /// What was kept of a checklist with a flight.

@@ -3,11 +3,11 @@
 //! the simulated channel; and the ground service with the console in front of them.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
@@ -19,11 +19,15 @@ use wingbeat_geo::{DVec3, Duration, Frame};
 use wingbeat_ground::Ground;
 use wingbeat_hub::{Hub, HubRadio, serve};
 use wingbeat_link::Endpoint;
+use wingbeat_onboard::keys::enrolment::{self, Change};
+use wingbeat_onboard::keys::{ConsoleKeys, Keys, Store, Timestamp};
+use wingbeat_onboard::recording;
 use wingbeat_radio::Clock;
+use wingbeat_record::store::Limits;
 use wingbeat_sim::flight_controller::Truth;
-use wingbeat_sim::keys::{CONSOLE, Keys, Signatures};
+use wingbeat_sim::keys::{self as simulated, CONSOLE, Signatures};
 use wingbeat_sim::observer::{Observer, Sample};
-use wingbeat_wire::Role;
+use wingbeat_wire::{Role, Signer, VehicleId};
 
 use crate::flight::Radio;
 use crate::report;
@@ -54,8 +58,11 @@ pub struct Config {
     pub ground: SocketAddr,
     /// The built page.
     pub web_dir: Option<PathBuf>,
-    /// A map of the ground for the page, as a PMTiles archive.
+    /// A map of the ground for the page, as a PMTiles archive or MBTiles.
     pub tiles: Option<PathBuf>,
+    /// Where the aircraft log their flights, and the folder `console` with the keys of the fleet's console; without it nothing is
+    /// logged, and the keys are thrown away.
+    pub logs: Option<PathBuf>,
     /// Who may use the console.
     pub protection: wingbeat_ground::Protection,
     /// Press *Setup* and *Start* without waiting for an operator.
@@ -81,11 +88,11 @@ pub enum Ended {
 /// # Errors
 /// A port that is taken, a scenario that cannot be flown: one message, and nothing flies.
 pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended> {
-    let Config { scenario, seed, speed, ground, web_dir, tiles, protection, auto, headless } = config;
+    let Config { scenario, seed, speed, ground, web_dir, tiles, logs, protection, auto, headless } = config;
     scenario.check()?;
     scenario.check_real_time()?;
     let clock = Clock::start(speed)?;
-    let fleet = Box::pin(Fleet::start(scenario, seed, clock)).await?;
+    let fleet = Box::pin(Fleet::start(scenario, seed, clock, logs.as_deref())).await?;
     let has_no_page = web_dir.is_none();
     let ground = Ground::start(wingbeat_ground::Config {
         bind: ground,
@@ -122,6 +129,42 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     ground.stop().await;
     fleet.stop().await;
     Ok(ended)
+}
+
+/// Keys that are drawn from the seed, and thrown away with the fleet: each aircraft's, and its console's.
+fn thrown_away(seed: u64, ids: impl Iterator<Item = VehicleId>) -> Result<(Vec<Keys>, ConsoleKeys)> {
+    let ids: Vec<VehicleId> = ids.collect();
+    let drawn = simulated::Keys::new(Signatures::Ed25519, seed, ids.iter().copied())?;
+    let of = |signer: &Signer| Keys { signer: signer.clone(), roster: Box::new(drawn.roster().clone()) };
+    let console = ConsoleKeys { id: CONSOLE, role: Role::Operator, keys: of(drawn.console()) };
+    Ok(((0..ids.len()).map(|i| of(drawn.signer(i))).collect(), console))
+}
+
+/// The same enrolled as a real fleet's, the console's in the folder `console`: another program may use them. The authority and the
+/// aircraft's files are thrown away.
+fn enrolled(folder: &Path, ids: impl Iterator<Item = VehicleId>) -> Result<(Vec<Keys>, ConsoleKeys)> {
+    let console = folder.join("console");
+    ensure!(!console.exists(), "{}: found one, expected none: a folder is one fleet's", console.display());
+    let (fleet, now) = (tempfile::tempdir()?, Timestamp::now());
+    let path = |name: String| fleet.path().join(name);
+    let stores: Vec<Store> = ids
+        .map(|id| Store::of_aircraft(id, path(format!("{id}.key")), path(format!("{id}.bundle"))))
+        .collect();
+    let refused = |refused: wingbeat_onboard::keys::file::Refused| {
+        anyhow!("found {}, expected {}", refused.found, refused.expected)
+    };
+    let authority = path("authority".to_owned());
+    enrolment::init(&authority, now, 1)?;
+    let members = stores.iter().map(|store| (store, Role::Aircraft));
+    let desk = Store::of_console(CONSOLE, &console);
+    for (store, role) in members.chain([(&desk, Role::Operator)]) {
+        let request = store.request().map_err(refused)?;
+        enrolment::change(&authority, &Change::Enrol { request, role }, now)?;
+    }
+    let bundle = enrolment::read(&authority)?;
+    let keys = stores.iter().map(|store| Ok(store.accept(bundle.text())?.keys)).collect::<Result<_>>()?;
+    desk.accept(bundle.text())?;
+    Ok((keys, wingbeat_onboard::keys::read_console(&console).map_err(refused)?))
 }
 
 /// The true state of one aircraft, as far as the observer needs it. The owner of the flight controllers writes it.
@@ -165,7 +208,7 @@ pub(crate) struct Fleet {
     scenario: Scenario,
     seed: u64,
     clock: Clock,
-    keys: Keys,
+    console: ConsoleKeys,
     hub: Hub,
     daemons: Vec<wingbeat_onboard::Handle>,
     facts: Facts,
@@ -176,7 +219,7 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     /// With simulated flight controllers.
-    async fn start(scenario: Scenario, seed: u64, clock: Clock) -> Result<Self> {
+    async fn start(scenario: Scenario, seed: u64, clock: Clock, logs: Option<&Path>) -> Result<Self> {
         let frame = Frame::new(ORIGIN);
         let hub = Hub::spawn(scenario.real_time_channel(seed)?, scenario.aircraft(), clock);
         let mut controllers = JoinSet::new();
@@ -203,7 +246,7 @@ impl Fleet {
             }));
         }
         let controllers = Controllers { endpoints, tasks: controllers, started };
-        Self::join(scenario, seed, clock, hub, facts, controllers, Some(LINK_PROBE_PERIOD)).await
+        Self::join(scenario, seed, clock, hub, facts, controllers, (Some(LINK_PROBE_PERIOD), logs)).await
     }
 
     /// One daemon for each flight controller, on the radios of a hub.
@@ -214,13 +257,15 @@ impl Fleet {
         (hub, radios): (Hub, Vec<HubRadio>),
         facts: Facts,
         controllers: Controllers,
-        link_probe_period: Option<Duration>,
+        (link_probe_period, logs): (Option<Duration>, Option<&Path>),
     ) -> Result<Self> {
         let Controllers { endpoints, tasks: controllers, started } = controllers;
         let mut daemons = Vec::new();
         let ids = (0..scenario.aircraft()).map(|i| scenario.id(i));
-        // Thrown away with the fleet.
-        let keys = Keys::new(Signatures::Ed25519, seed, ids)?;
+        let (keys, console) = match logs {
+            Some(folder) => enrolled(folder, ids).context("--logs")?,
+            None => thrown_away(seed, ids)?,
+        };
         for (i, (radio, port)) in radios.into_iter().zip(&endpoints).enumerate() {
             let daemon = wingbeat_onboard::Config {
                 name: format!("UAV {}", i + 1),
@@ -231,14 +276,14 @@ impl Fleet {
                 protocols: Default::default(),
                 // Flight controller and daemon live in this one process.
                 guard: None,
-                keys: wingbeat_onboard::keys::Keys {
-                    signer: keys.signer(i).clone(),
-                    roster: Box::new(keys.roster().clone()),
-                },
+                keys: keys[i].clone(),
                 enrolled: None,
                 configuration_fault: None,
                 link_probe_period,
-                log: None,
+                log: logs.map(|folder| recording::Settings {
+                    directory: Some(folder.join(format!("aircraft-{}", i + 1))),
+                    limits: Limits::default(),
+                }),
                 chrony_socket: None,
                 state: None,
                 gateway: wingbeat_onboard::gateway::Config::default(),
@@ -246,7 +291,7 @@ impl Fleet {
             };
             daemons.push(Box::pin(wingbeat_onboard::start(daemon, clock, radio)).await?);
         }
-        Ok(Self { scenario, seed, clock, keys, hub, daemons, facts, controllers, started })
+        Ok(Self { scenario, seed, clock, console, hub, daemons, facts, controllers, started })
     }
 
     /// The log lines of one daemon from now on.
@@ -261,11 +306,7 @@ impl Fleet {
 
     /// What the operator's console signs with.
     pub(crate) fn console(&self) -> wingbeat_ground::ConsoleConfig {
-        let keys = wingbeat_onboard::keys::Keys {
-            signer: self.keys.console().clone(),
-            roster: Box::new(self.keys.roster().clone()),
-        };
-        let keys = wingbeat_onboard::keys::ConsoleKeys { id: CONSOLE, role: Role::Operator, keys };
+        let keys = self.console.clone();
         wingbeat_ground::ConsoleConfig { keys, clock: self.clock, state: None, rtcm: None }
     }
 

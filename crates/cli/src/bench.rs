@@ -282,6 +282,10 @@ pub(crate) struct FleetArguments {
     /// A map of the ground for the page, as for `wingbeat ground`
     #[arg(long, value_name = "FILE", requires = "web", value_parser = crate::ground::map)]
     tiles: Option<PathBuf>,
+    /// Log each aircraft's flight in DIR/aircraft-N, and keep the keys of the console in DIR/console, a new folder: `wingbeat fleet
+    /// bundle --out OUT --keys DIR/console` collects the logs. Without it nothing is logged, and the keys are thrown away
+    #[arg(long, value_name = "DIR")]
+    logs: Option<PathBuf>,
     /// Press Setup and Start without waiting for an operator.
     #[arg(long, conflicts_with = "checklist")]
     auto: bool,
@@ -625,6 +629,7 @@ fn fly_fleet(arguments: &FleetArguments) -> Result<ExitCode> {
         ground: arguments.ground,
         web_dir: arguments.web.clone(),
         tiles: arguments.tiles.clone(),
+        logs: arguments.logs.clone(),
         protection,
         auto: arguments.auto || arguments.headless,
         headless: arguments.headless,

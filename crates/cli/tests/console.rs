@@ -11,6 +11,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use support::{Answers, Fake, all_up, ground, id, picture};
 use wingbeat_api::{Command as Ordered, UserRole};
+use wingbeat_ground::checklist::{Configured, List};
 use wingbeat_ground::{
     Config, Ground, Handle, Hosts, PageCertificate, Protection, SESSION, certificate, users,
 };
@@ -240,6 +241,61 @@ async fn missions_are_read_previewed_and_sent() {
     fleet(&["mission", "read", huge, "--ground", &at])
         .await
         .ends(2, &["found 3145728 bytes, expected at most 2097152"]);
+}
+
+/// What the service kept of its checklist with flights lies in the bundle, byte for byte; where it cannot be given the logs are asked for
+/// all the same, and the manifest says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_of_this_computer_has_what_was_kept_of_checklists() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (list, kept, out) =
+        (folder.path().join("list.toml"), folder.path().join("checklists"), folder.path().join("out"));
+    std::fs::write(&list, "[[item]]\nid = \"area\"\ntext = \"The area is clear\"\n").expect("written");
+    let fake = Fake::start(1).await;
+    let handle = Ground::start(Config {
+        bind: "127.0.0.1:0".parse().expect("an address"),
+        aircraft: vec![fake.address.to_string()],
+        web_dir: None,
+        tiles: None,
+        parameters: None,
+        records: None,
+        hosts: Hosts::default(),
+        console: None,
+        protection: Protection {
+            checklist: Some(Configured { list: List::read(&list).expect("a list"), folder: kept.clone() }),
+            ..Protection::default()
+        },
+    })
+    .await
+    .expect("it starts");
+    picture(&handle, "its status arrives", all_up).await;
+    let name = "checklist-20261126T185737Z.json";
+    let content = "{\n  \"command\": \"start\"\n}\n";
+    std::fs::write(kept.join(name), content).expect("written");
+    let at = handle.address().to_string();
+    let out_path = out.to_str().expect("UTF-8");
+    let bundle =
+        ["bundle", "--out", out_path, "--experiment", "one", "--autopilot-logs", "0", "--ground", &at];
+    // A fake has no logs: that is missing, and exit code 1.
+    let ran = fleet(&bundle).await;
+    ran.ends(1, &["checklists: 1 of flights", "0 of 1 aircraft"]);
+    let made = std::fs::read_dir(out.join("one"))
+        .expect("a folder")
+        .next()
+        .expect("a bundle")
+        .expect("readable")
+        .path();
+    let read = |path: &Path| std::fs::read_to_string(path).expect("text");
+    assert_eq!(read(&made.join("checklists").join(name)), content);
+    let manifest = || serde_json::from_str::<Value>(&read(&made.join("manifest.json"))).expect("JSON");
+    assert_eq!((&manifest()["checklists"][0]["name"], manifest().get("missing")), (&json!(name), None));
+
+    std::fs::remove_dir_all(&kept).expect("gone");
+    let again: Vec<&str> = bundle.iter().copied().chain(["--resume"]).collect();
+    fleet(&again).await.ends(1, &["checklists: 1 of flights", "missing: checklists: "]);
+    assert_eq!(manifest()["missing"][0]["what"], "checklists");
+    assert_eq!(manifest()["aircraft"].as_array().map(Vec::len), Some(1), "it was asked all the same");
+    assert_eq!(read(&made.join("checklists").join(name)), content);
 }
 
 fn add(folder: &Path, name: &str, role: UserRole) {

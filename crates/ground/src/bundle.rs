@@ -75,6 +75,8 @@ pub struct Wanted {
     pub read_clock: Option<ReadClock>,
     /// What the ground service kept of its checklist with flights, by name: it is a part of the bundle.
     pub checklists: Vec<(String, Vec<u8>)>,
+    /// What of that it did not give.
+    pub missing: Vec<Missing>,
 }
 
 /// The clocks of a flight log, and why that ends before its end; or why it cannot be read.
@@ -315,6 +317,7 @@ pub(crate) async fn collect_with(
     let any = client::new(keys).map_err(StartError::from)?;
     let (folder, mut bundle) = Folder::open(wanted, Timestamp::now())?;
     bundle.ended = None;
+    bundle.missing.clone_from(&wanted.missing);
     folder.keep_checklists(&mut bundle, &wanted.checklists)?;
     let mut places = Vec::new();
     for (source, address) in sources.iter().zip(addresses) {
@@ -353,7 +356,7 @@ pub(crate) async fn collect_with(
         folder.write(&bundle)?;
     }
     drop(done);
-    bundle.complete = bundle.aircraft.iter().all(|one| one.missing.is_empty());
+    bundle.complete = bundle.missing.is_empty() && bundle.aircraft.iter().all(|one| one.missing.is_empty());
     bundle.ended = Some(Timestamp::now().to_string());
     folder.write(&bundle)?;
     Ok((folder.path.clone(), bundle))

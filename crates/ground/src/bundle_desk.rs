@@ -95,6 +95,7 @@ impl Desk {
             free_least,
             read_clock,
             checklists,
+            missing: vec![],
         };
         let shared = Arc::clone(&self.known);
         tokio::spawn(async move {

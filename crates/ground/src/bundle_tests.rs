@@ -132,6 +132,7 @@ fn wanted(out: &TempDir) -> Wanted {
     };
     Wanted {
         checklists: vec![],
+        missing: vec![],
         out: out.path().into(),
         experiment,
         hours: 24,
@@ -200,6 +201,50 @@ async fn what_breaks_off_goes_on_and_an_aircraft_that_is_missing_is_named() {
     assert!(bundle.complete);
     assert_eq!(one.lock().expect("not poisoned").ranges, ["bytes=400000-400004"]);
     assert_eq!(fs::metadata(folder.join("aircraft-1/000002-01.mcap")).expect("a file").len(), 400_005);
+}
+
+/// What the ground service kept of its checklist lies beside the logs, with its hash; a name that is none of its files becomes no path.
+#[tokio::test]
+async fn what_was_kept_of_checklists_lies_in_the_bundle_and_in_its_manifest() {
+    let out = TempDir::new().expect("a folder");
+    let (_, source) = serve(0xa1, &[("000002-01.mcap", b"log")]).await;
+    let kept = |name: &str, text: &str| (name.to_owned(), text.as_bytes().to_vec());
+    let first = kept("checklist-20261126T185737Z.json", "{\"command\": \"start\"}");
+    let second = kept("checklist-20261126T185737Z-02.json", "{}");
+    let evil = ["../checklist-20261126T185737Z.json", "ticks-8700.json", "manifest.json", ""];
+    let mut files = vec![second.clone(), first.clone()];
+    files.extend(evil.map(|name| kept(name, "evil")));
+    let with = Wanted { checklists: files, ..wanted(&out) };
+    let (folder, bundle) = collected(&with, std::slice::from_ref(&source)).await;
+    assert!(bundle.complete, "{bundle:?}");
+    let of = |(name, bytes): &(String, Vec<u8>)| BundledChecklist {
+        name: name.clone(),
+        bytes: bytes.len() as u64,
+        sha256: digits(Sha256::new_with_prefix(bytes)),
+    };
+    assert_eq!(bundle.checklists, [of(&second), of(&first)]);
+    for (name, bytes) in [&first, &second] {
+        assert_eq!(&fs::read(folder.join("checklists").join(name)).expect("a file"), bytes);
+    }
+    assert_eq!(fs::read_dir(folder.join("checklists")).expect("a folder").count(), 2);
+    let written: Bundle =
+        serde_json::from_slice(&fs::read(folder.join(MANIFEST)).expect("a manifest")).expect("JSON");
+    assert_eq!(written, bundle);
+
+    // Later another flight's, and one that the service did not give: what was there stays, and what is missing is said.
+    let third = kept("checklist-20261126T201500Z.json", "{\"later\": true}");
+    let missing = Missing { what: "checklist-20261126T211500Z.json".into(), why: "found no answer".into() };
+    let later = Wanted {
+        checklists: vec![third.clone()],
+        missing: vec![missing.clone()],
+        resume: true,
+        ..wanted(&out)
+    };
+    let (same, bundle) = collected(&later, std::slice::from_ref(&source)).await;
+    assert_eq!((same, &bundle.missing, bundle.complete), (folder, &vec![missing], false));
+    assert_eq!(bundle.checklists, [of(&second), of(&first), of(&third)]);
+    let (_, bundle) = collected(&Wanted { missing: vec![], ..later }, &[source]).await;
+    assert!(bundle.complete && bundle.checklists.len() == 3, "{bundle:?}");
 }
 
 /// The manifest has room to say what did not fit, and the next run has the rest.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use mdns_sd::{ServiceDaemon, ServiceEvent};
+use mdns_sd::{ScopedIp, ServiceDaemon, ServiceEvent};
 use reqwest::Client;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -17,6 +17,8 @@ use crate::service::Service;
 pub const SERVICE: &str = "_wingbeat._tcp.local.";
 /// Announced addresses that are kept; more are not looked at.
 const CANDIDATES_MAX: usize = 256;
+/// Addresses of one of them; more are not asked.
+const ADDRESSES_MAX: usize = 8;
 /// How often those are asked that did not answer as an aircraft.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 
@@ -46,9 +48,11 @@ pub(crate) async fn find(
                     if candidates.len() >= CANDIDATES_MAX && !candidates.contains_key(&found.fullname) {
                         continue;
                     }
-                    let addresses = found.addresses.iter().map(mdns_sd::ScopedIp::to_ip_addr);
-                    let addresses: BTreeSet<String> =
-                        addresses.filter_map(|address| base(scheme, address, found.port)).take(8).collect();
+                    let addresses = bases(scheme, &found.fullname, found.addresses.iter(), found.port);
+                    let addresses = addresses.unwrap_or_else(|line| {
+                        warn(&mut logged, line);
+                        BTreeSet::new()
+                    });
                     ask(&client, keys.as_ref(), &service, &addresses, &mut logged).await;
                     candidates.insert(found.fullname.clone(), addresses);
                 }
@@ -86,23 +90,58 @@ async fn ask(
                 let found = Found { address: address.clone(), id: identity.id };
                 return service.found(found).await;
             }
-            // Once each, and not without end.
-            Err(why) => {
-                let line = format!("{address} is announced as an aircraft: {why}");
-                if logged.len() < CANDIDATES_MAX && logged.insert(line.clone()) {
-                    tracing::warn!("{line}");
-                }
-            }
+            Err(why) => warn(logged, format!("{address} is announced as an aircraft: {why}")),
         }
     }
 }
 
-/// A link-local address of IPv6 has no meaning without its interface, which an address of HTTP cannot name.
-pub(crate) fn base(scheme: &str, address: IpAddr, port: u16) -> Option<String> {
+/// Logs a line once, and not without end.
+fn warn(logged: &mut BTreeSet<String>, line: String) {
+    if logged.len() < CANDIDATES_MAX && logged.insert(line.clone()) {
+        tracing::warn!("{line}");
+    }
+}
+
+/// A link-local address of IPv6 has no meaning without its interface, which an address of HTTP cannot name
+/// (<https://www.rfc-editor.org/rfc/rfc9844>).
+pub(crate) const LINK_LOCAL: &str = "found a link-local address of IPv6, whose interface HTTP cannot name, expected one of IPv4, or another of IPv6";
+
+/// Where the API at an address is.
+///
+/// # Errors
+/// The address is link-local.
+pub(crate) fn base(scheme: &str, address: IpAddr, port: u16) -> Result<String, &'static str> {
     match address {
-        IpAddr::V4(address) => Some(format!("{scheme}://{address}:{port}")),
-        IpAddr::V6(address) if address.is_unicast_link_local() => None,
-        IpAddr::V6(address) => Some(format!("{scheme}://[{address}]:{port}")),
+        IpAddr::V4(address) => Ok(format!("{scheme}://{address}:{port}")),
+        IpAddr::V6(address) if address.is_unicast_link_local() => Err(LINK_LOCAL),
+        IpAddr::V6(address) => Ok(format!("{scheme}://[{address}]:{port}")),
+    }
+}
+
+/// Where one that is announced is asked; link-local addresses beside another are left out.
+///
+/// # Errors
+/// It has no other, as a line for the log: its name is of another's making.
+fn bases<'a>(
+    scheme: &str,
+    name: &str,
+    addresses: impl Iterator<Item = &'a ScopedIp>,
+    port: u16,
+) -> Result<BTreeSet<String>, String> {
+    let (mut usable, mut left_out) = (BTreeSet::new(), None);
+    for address in addresses {
+        match base(scheme, address.to_ip_addr(), port) {
+            Ok(url) if usable.len() < ADDRESSES_MAX => drop(usable.insert(url)),
+            Ok(_) => {}
+            Err(why) => left_out = Some((address, why)),
+        }
+    }
+    match left_out {
+        Some((address, why)) if usable.is_empty() => {
+            let name: String = name.chars().take(64).collect();
+            Err(format!("{name:?} is announced as an aircraft at {address} alone: {why}"))
+        }
+        Some(_) | None => Ok(usable),
     }
 }
 
@@ -120,10 +159,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_needs_its_interface_is_none() {
+    fn an_address_that_needs_its_interface_is_refused() {
         let of = |address: &str| base("https", address.parse().expect("an address"), 8080);
-        assert_eq!(of("10.0.0.7").as_deref(), Some("https://10.0.0.7:8080"));
-        assert_eq!(of("fd00::7").as_deref(), Some("https://[fd00::7]:8080"));
-        assert_eq!(of("fe80::7"), None);
+        assert_eq!(of("10.0.0.7").as_deref(), Ok("https://10.0.0.7:8080"));
+        assert_eq!(of("fd00::7").as_deref(), Ok("https://[fd00::7]:8080"));
+        for link_local in ["fe80::7", "febf::1"] {
+            assert_eq!(of(link_local), Err(LINK_LOCAL));
+        }
+    }
+
+    #[test]
+    fn one_that_is_announced_at_a_link_local_address_alone_is_named_once() {
+        let of = |addresses: &[&str]| {
+            let addresses: Vec<ScopedIp> =
+                addresses.iter().map(|one| one.parse::<IpAddr>().expect("an address").into()).collect();
+            bases("http", "UAV\u{1b}[2J 7._wingbeat._tcp.local.", addresses.iter(), 8080)
+        };
+        let both = of(&["fe80::7", "10.0.0.7", "fd00::7"]).expect("two of them");
+        assert_eq!(both.into_iter().collect::<Vec<_>>(), ["http://10.0.0.7:8080", "http://[fd00::7]:8080"]);
+        let line = of(&["fe80::7"]).expect_err("none");
+        let name = "\"UAV\\u{1b}[2J 7._wingbeat._tcp.local.\"";
+        assert_eq!(line, format!("{name} is announced as an aircraft at fe80::7 alone: {LINK_LOCAL}"));
+        assert_eq!(of(&[]), Ok(BTreeSet::new()));
+        let many: Vec<String> = (1..=20).map(|last| format!("10.0.0.{last}")).collect();
+        assert_eq!(
+            of(&many.iter().map(String::as_str).collect::<Vec<_>>()).expect("some").len(),
+            ADDRESSES_MAX
+        );
+        let mut logged = BTreeSet::new();
+        for _ in 0..3 {
+            warn(&mut logged, line.clone());
+        }
+        assert_eq!(logged.len(), 1);
     }
 }

@@ -51,7 +51,7 @@ mod service;
 pub mod tiles;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -456,6 +456,15 @@ fn addresses(configured: &[String], scheme: &str) -> Result<Vec<String>, StartEr
 
 fn base_address(found: &str, scheme: &str) -> Result<String, String> {
     let full = if found.contains("://") { found.to_owned() } else { format!("{scheme}://{found}") };
+    // With its interface it is no address of HTTP at all.
+    let is_link_local = |host: &str| {
+        let host = host.trim_matches(['[', ']']).split('%').next().unwrap_or_default();
+        host.parse::<Ipv6Addr>().is_ok_and(|address| address.is_unicast_link_local())
+    };
+    let host = full.split("://").nth(1).and_then(|rest| rest.split_once(']')).map(|(host, _)| host);
+    if host.is_some_and(is_link_local) {
+        return Err(find::LINK_LOCAL.to_owned());
+    }
     let url = Url::parse(&full).map_err(|error| error.to_string())?;
     if url.scheme() != scheme {
         let keys = if scheme == "https" {
@@ -500,6 +509,14 @@ mod tests {
             let error = addresses(&[bad.to_owned()], "http").expect_err(bad).to_string();
             assert!(error.starts_with(&format!("aircraft address {bad:?}: ")), "{error}");
         }
+        for bad in ["[fe80::7]:8080", "[fe80::7%wlan0]:8080", "http://[fe80::7%25wlan0]:8080"] {
+            let error = addresses(&[bad.to_owned()], "http").expect_err(bad).to_string();
+            assert_eq!(error, format!("aircraft address {bad:?}: {}; expected HOST:PORT", find::LINK_LOCAL));
+        }
+        assert_eq!(
+            addresses(&["[fd00::7]:8080".to_owned()], "http").expect("one"),
+            ["http://[fd00::7]:8080"]
+        );
         let twice = ["10.0.0.7:80", "http://10.0.0.7/"].map(str::to_owned);
         assert_eq!(
             addresses(&twice, "http").expect_err("twice").to_string(),

@@ -275,14 +275,9 @@ async fn ask(
     keys: Option<&wingbeat_tls::Identity>,
     service: &Service,
     id: VehicleId,
-    url: Option<String>,
+    url: Result<String, &'static str>,
 ) -> Result<(), String> {
-    let Some(address) = url else {
-        return Err(
-            "found a link-local address of IPv6, which needs its interface, expected one that HTTP can name"
-                .to_owned(),
-        );
-    };
+    let address = url?;
     let identity = client::identity(client, keys, &address).await?;
     if identity.id != id.to_string() {
         return Err(format!("found the aircraft {} at its address, expected the sender", identity.id));

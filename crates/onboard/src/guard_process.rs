@@ -435,6 +435,8 @@ mod tests {
             silence: Duration::from_millis(SILENCE_MS),
             hold: Duration::from_secs(HOLD_S),
             then: Then::default(),
+            land_below_mv: 0,
+            below_for_s: 10,
             endpoint: fingerprint(&endpoint.to_string()),
             signing: None,
         };

@@ -88,13 +88,14 @@ impl fmt::Display for ConfigError {
 
 /// The unit is the last word of a key; with the space before it.
 fn unit(key: &str) -> &'static str {
-    const UNITS: [(&str, &str); 6] = [
+    const UNITS: [(&str, &str); 7] = [
         ("_m_s2", " m/s²"),
         ("_m_s", " m/s"),
         ("_m", " m"),
         ("_ms", " ms"),
         ("_s", " s"),
         ("_percent", " per cent"),
+        ("_v", " V"),
     ];
     UNITS.iter().find(|(suffix, _)| key.ends_with(suffix)).map_or("", |(_, unit)| unit)
 }

@@ -414,6 +414,8 @@ impl Guard {
             silence: Duration::from_secs(1),
             hold: Duration::from_secs(10),
             then: Then::Land,
+            land_below_mv: 0,
+            below_for_s: 10,
             endpoint: last.endpoint,
             signing: None,
         };

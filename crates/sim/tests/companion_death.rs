@@ -161,6 +161,8 @@ impl<C: Companion> GuardedFlight<C> {
             silence: Duration::from_secs(1),
             hold: HOLD,
             then: Then::Land,
+            land_below_mv: 0,
+            below_for_s: 10,
             endpoint: 0,
             signing: signing.clone(),
         };

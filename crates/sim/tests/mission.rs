@@ -38,6 +38,17 @@ fn world_with(
     battery_mah: f64,
     reserve: Reserve,
 ) -> World {
+    world_monitored(coordination, waypoints, seed, (battery_mah, reserve), &[])
+}
+
+/// The same with these parameters of the flight controller.
+fn world_monitored(
+    coordination: Coordination,
+    waypoints: &[DVec2],
+    seed: u64,
+    (battery_mah, reserve): (f64, Reserve),
+    parameters: &[(Parameter, f32)],
+) -> World {
     let frame = Frame::new(ORIGIN);
     let mut config = Config::new(coordination);
     (config.companion_loss, config.energy) = (CompanionLoss::EndsWithIt, Some(reserve));
@@ -45,6 +56,7 @@ fn world_with(
     let mut controller = ControllerConfig::new(1, ORIGIN);
     (controller.boot, controller.gps_noise_m) = (Boot::Warm, 0.3);
     controller.battery.capacity_mah = battery_mah;
+    controller.parameters.extend_from_slice(parameters);
     let vehicles = vec![(agent, FlightController::new(controller, seed, Instant::ZERO))];
     let mut world =
         World::new(ORIGIN, vehicles, Channel::new(Model::Ieee80211a, Draw::PerPacket, seed, 1), 5.0);
@@ -253,6 +265,109 @@ fn a_mission_that_is_longer_than_the_battery_lasts_is_refused_on_the_ground() {
             reply => assert!(!refused && reply == Reply::Accepted, "{reply:?}"),
         }
     }
+}
+
+/// Four cells, a monitor of the voltage alone, and a mission of four kilometres out.
+fn by_voltage(coordination: Coordination, reserve: Reserve) -> World {
+    let out = [DVec2::ZERO, DVec2::new(0.0, 4_000.0)];
+    world_monitored(coordination, &out, 4, (3_300.0, reserve), &[(Parameter::BATT_MONITOR, 3.0)])
+}
+
+/// When a line was logged that begins so, seconds; and the line.
+fn logged(world: &World, begins: &str) -> Vec<(f64, String)> {
+    let lines = world.log().iter().filter(|line| line.entry.text.starts_with(begins));
+    lines.map(|line| (line.at.as_secs_f64(), line.entry.text.to_string())).collect()
+}
+
+/// No charge is estimated: it returns once its voltage has been below for ten seconds, and not for the dip of its climb.
+#[test]
+fn an_aircraft_without_an_estimate_of_its_charge_returns_by_its_voltage() {
+    for coordination in [
+        Coordination::from(mission::Config::new(VehicleId(1))),
+        mbcap::Config { me: VehicleId(1), ..mbcap::Config::mbcap_e() }.into(),
+    ] {
+        let reserve = Reserve { return_below_mv: 15_000, land_below_mv: 13_000, ..Reserve::default() };
+        let mut world = by_voltage(coordination, reserve);
+        let mut below_since = None;
+        while !is_down(&world) && world.now() < Instant::from_secs(3_600) {
+            let before = world.now();
+            fly_until(&mut world, |w| w.now() > before);
+            let status = world.status(0);
+            let Some(battery) = status.measured.battery else { continue };
+            assert_eq!((battery.remaining_percent, battery.current_a), (None, None));
+            let is_low = battery.voltage_v < 15.0 && status.phase == Phase::Moving;
+            below_since = is_low.then(|| below_since.unwrap_or(world.now().as_secs_f64())).or(
+                // The flight has ended: what began it stays.
+                below_since.filter(|_| status.phase == Phase::Aborted),
+            );
+        }
+        let returns = logged(&world, "battery: ");
+        let [(at_s, line)] = &returns[..] else { panic!("{returns:?}") };
+        assert!(line.ends_with("below 15.00 V for 10 s: return"), "{line}");
+        let waited_s = at_s - below_since.expect("it was low");
+        assert!((9.7..11.5).contains(&waited_s), "{waited_s} s below, then {line}");
+        let far_m = Frame::new(ORIGIN).to_local(world.truth(0).position).truncate().length();
+        assert!(far_m < 5.0 && world.status(0).state == StateId::Aborted, "{far_m} m from home");
+    }
+}
+
+/// Where the way home is longer than the battery lasts it lands on it, and not only where it would return.
+#[test]
+fn an_aircraft_whose_voltage_falls_on_its_way_home_lands_there() {
+    let reserve = Reserve { return_below_mv: 15_000, land_below_mv: 14_800, ..Reserve::default() };
+    let mut world = by_voltage(mission::Config::new(VehicleId(1)).into(), reserve);
+    fly_until(&mut world, is_down);
+    let ends = logged(&world, "battery: ");
+    let [(returns_s, first), (lands_s, second)] = &ends[..] else { panic!("{ends:?}") };
+    assert!(first.ends_with("below 15.00 V for 10 s: return"), "{first}");
+    assert!(second.ends_with("below 14.80 V for 10 s: land"), "{second}");
+    assert!(lands_s > returns_s, "{returns_s} s, then {lands_s} s");
+    let far_m = Frame::new(ORIGIN).to_local(world.truth(0).position).truncate().length();
+    assert!(far_m > 100.0, "{far_m} m from home");
+}
+
+/// The operator decides: *Hold* is kept for as long as a voltage must be low, and no longer.
+#[test]
+fn one_that_is_held_by_the_operator_lands_ten_seconds_later() {
+    let reserve = Reserve { return_below_mv: 15_000, below_for_s: 15, ..Reserve::default() };
+    let mut world = by_voltage(mission::Config::new(VehicleId(1)).into(), reserve);
+    fly_until(&mut world, |w| !logged(w, "battery: ").is_empty());
+    world.run_until(world.now() + Duration::from_secs(5));
+    assert_eq!(world.command(0, "hold", Command::Hold), Reply::Accepted);
+    let held_s = world.now().as_secs_f64();
+    while logged(&world, "battery: ").len() < 2 {
+        world.run_until(world.now() + Duration::from_secs(1));
+        assert!(world.now().as_secs_f64() < held_s + 60.0, "{:?}", world.log());
+    }
+    let (at_s, line) = logged(&world, "battery: ").remove(1);
+    assert!(line.ends_with("below 15.00 V for 15 s: land"), "{line}");
+    assert!((14.8..19.0).contains(&(at_s - held_s)), "{held_s} s, then {at_s} s");
+}
+
+#[test]
+fn a_voltage_for_another_battery_is_refused_on_the_ground() {
+    for (reserve, found) in [
+        (
+            Reserve { return_below_mv: 22_000, ..Reserve::default() },
+            "return_below_v, 22.00 V, before the flight",
+        ),
+        (Reserve { land_below_mv: 20_000, ..Reserve::default() }, "land_below_v, 20.00 V, before the flight"),
+    ] {
+        let mut world = by_voltage(mission::Config::new(VehicleId(1)).into(), reserve);
+        world.run_until(Instant::from_secs(12));
+        let reply = world.command(0, "setup", Command::Setup);
+        let Reply::Refused(Rejection::Check { name: "battery", detail }) = &reply else {
+            panic!("{reply:?}")
+        };
+        assert!(detail.starts_with("found 16.") && detail.ends_with(found), "{detail}");
+    }
+    let reserve = Reserve { return_below_mv: 14_000, land_below_mv: 13_400, ..Reserve::default() };
+    let mut world = by_voltage(mission::Config::new(VehicleId(1)).into(), reserve);
+    world.run_until(Instant::from_secs(12));
+    let checks = world.status(0).checks;
+    let battery = checks.iter().find(|check| check.name == "battery").expect("it is checked");
+    let says = "V, charge not estimated; returns below 14.00 V, lands below 13.40 V";
+    assert!(battery.passed && battery.detail.ends_with(says), "{battery:?}");
 }
 
 /// Of a ground station, or a pilot, on another line.

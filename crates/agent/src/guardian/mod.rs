@@ -9,6 +9,7 @@
 //! Promises: it commands nothing while the daemon lives, or when the daemon was idle or the pilot had the
 //! aircraft; any mode that neither the daemon nor itself requested is the pilot's, and ends what it does
 //! immediately; once its own mode was seen, a mode of the daemon's is not expected any more.
+//! Where a voltage to land at is configured, it holds and returns no longer than the battery does.
 //!
 //! An aircraft that a daemon left on its route it gives back, once in a flight and while it holds, to the next daemon that
 //! takes the flight up ([`Pulse::takes_up`]): from then on that one holds it, resumes it or lands it, and is succeeded if
@@ -52,6 +53,7 @@ use wingbeat_autopilot::telemetry::{Sensors, switch::ModeSwitch};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Severity, Text, text};
 
+use crate::energy::volts;
 use crate::takeover::{ANNOUNCED_WITHIN, announces_failsafe, is_of_failsafe};
 use crate::{LogEntry, Signing};
 
@@ -102,6 +104,11 @@ pub struct Config {
     pub hold: Duration,
     /// What it requests after the hold.
     pub then: Then,
+    /// Voltage under load below which the aircraft lands where it is, also while it holds or returns, millivolts; 0 for none. The
+    /// daemon's ([`Reserve::land_below_mv`](crate::energy::Reserve::land_below_mv)).
+    pub land_below_mv: u16,
+    /// How long it stays below, seconds.
+    pub below_for_s: u8,
     /// [`fingerprint`] of the autopilot's endpoint.
     pub endpoint: u32,
     /// Whether frames to and from the autopilot are signed, as the daemon's are.
@@ -185,6 +192,8 @@ pub enum TakeoverInput {
     Unconfirmed,
     /// BRAKE was kept long enough.
     HoldOver,
+    /// The battery carries the aircraft to the ground and no farther.
+    BatteryLow,
     /// The guardian is asked to end.
     Stop,
 }
@@ -221,6 +230,10 @@ impl TakeoverPhase {
             }
             (Self::Braking, TakeoverInput::Unconfirmed | TakeoverInput::Stop) => Next::To(Self::Ending),
             (Self::Holding, TakeoverInput::HoldOver | TakeoverInput::Stop) => Next::To(Self::Ending),
+            // LAND, instead of what was kept or requested; before the first heartbeat nothing is known.
+            (Self::Braking | Self::Holding | Self::Ending | Self::Descending, TakeoverInput::BatteryLow) => {
+                Next::To(Self::Ending)
+            }
             // RTL was refused: LAND instead.
             (Self::Ending, TakeoverInput::Unconfirmed | TakeoverInput::Stop) => Next::To(Self::Ending),
             // Before the first heartbeat it is unknown whether the pilot commands the aircraft: the pilot's mode outranks.
@@ -231,6 +244,7 @@ impl TakeoverPhase {
                 | TakeoverInput::Descent
                 | TakeoverInput::Unconfirmed
                 | TakeoverInput::HoldOver
+                | TakeoverInput::BatteryLow
                 | TakeoverInput::Stop,
             ) => Next::Stay,
         }
@@ -282,8 +296,28 @@ struct Takeover {
     heartbeat_at: Instant,
     /// The guardian is to end: nothing but LAND.
     stopping: bool,
+    /// Since when the voltage is below the configured one.
+    low_since: Option<Instant>,
+    /// It was for long enough: nothing but LAND.
+    is_low: bool,
     /// The route that the daemon left the aircraft on; 0 where it was on none.
     route: u64,
+}
+
+impl Takeover {
+    /// Whether with this report the voltage has been low for long enough, once, and the aircraft does not land already. 0 and the
+    /// largest number are no voltages.
+    fn is_low_now(&mut self, now: Instant, voltage_mv: u16, config: &Config) -> bool {
+        let is_below = voltage_mv != 0 && voltage_mv < config.land_below_mv;
+        self.low_since = is_below.then(|| self.low_since.unwrap_or(now));
+        let is_held = self
+            .low_since
+            .is_some_and(|since| now.since(since) > Duration::from_secs(u64::from(config.below_for_s)));
+        let lands = self.shown == Some(Mode::Land.number());
+        let acts = self.phase != TakeoverPhase::AwaitingHeartbeat && is_held && !lands && !self.is_low;
+        self.is_low |= acts;
+        acts
+    }
 }
 
 /// A guardian.
@@ -424,6 +458,7 @@ impl Guardian {
         let Some(takeover) = self.takeover else { return };
         let may_be = takeover.phase == TakeoverPhase::Holding
             && !takeover.stopping
+            && !takeover.is_low
             && takeover.route != 0
             && now.since(takeover.since) < TAKEN_UP_WITHIN;
         if !may_be || self.is_given_back || !daemon.takes_up || daemon.system_id != 0 {
@@ -527,6 +562,8 @@ impl Guardian {
             hold_until: Instant::NEVER,
             heartbeat_at: now,
             stopping: false,
+            low_since: None,
+            is_low: false,
             route: pulse.route,
         });
     }
@@ -603,6 +640,15 @@ impl Guardian {
                     self.before = Before::Pilot;
                     return self.apply(now, TakeoverInput::Foreign, out);
                 }
+                if takeover.is_low_now(now, status.voltage_battery, &self.config) {
+                    let found_v = volts(status.voltage_battery);
+                    let (limit_v, for_s) = (volts(self.config.land_below_mv), self.config.below_for_s);
+                    out.log(
+                        Severity::Warning,
+                        text!("battery: {found_v:.2} V, below {limit_v:.2} V for {for_s} s: land"),
+                    );
+                    return self.apply(now, TakeoverInput::BatteryLow, out);
+                }
             }
         }
         let MavMessage::HEARTBEAT(heartbeat) = &frame.message else { return };
@@ -643,6 +689,8 @@ impl Guardian {
             }
         }
         let input = match Mode::from_number(number) {
+            // What is left for LAND shows for a while.
+            Some(Mode::Brake | Mode::Rtl | Mode::SmartRtl) if takeover.is_low => TakeoverInput::Commanded,
             Some(Mode::Brake) => TakeoverInput::Brake,
             Some(Mode::Land | Mode::Rtl | Mode::SmartRtl) => TakeoverInput::Descent,
             _ => TakeoverInput::Commanded,
@@ -682,7 +730,7 @@ impl Guardian {
                     TakeoverPhase::Ending => {
                         let refused = input == TakeoverInput::Unconfirmed;
                         let mode = match self.config.then {
-                            Then::Rtl if !refused && !takeover.stopping => Mode::Rtl,
+                            Then::Rtl if !refused && !takeover.stopping && !takeover.is_low => Mode::Rtl,
                             Then::Land | Then::Rtl | Then::Hold => Mode::Land,
                         };
                         (takeover.requested, takeover.is_requested, takeover.tries, takeover.request_at) =

@@ -30,6 +30,8 @@ impl Bench {
             silence: Duration::from_millis(1_000),
             hold: Duration::from_secs(10),
             then,
+            land_below_mv: 13_400,
+            below_for_s: 10,
             endpoint: ENDPOINT,
             signing: None,
         };
@@ -124,8 +126,14 @@ impl Bench {
 
     /// Time passes; heartbeats each second, wake-ups as wanted.
     fn seconds(&mut self, seconds: u64, mode: Mode) {
+        self.seconds_at(seconds, mode, 16_000);
+    }
+
+    /// The same with a battery of so many millivolts.
+    fn seconds_at(&mut self, seconds: u64, mode: Mode, voltage_battery: u16) {
         for _ in 0..seconds {
             self.heartbeat(mode.number(), true);
+            self.receive(&MavMessage::SYS_STATUS(SYS_STATUS_DATA { voltage_battery, ..Default::default() }));
             for _ in 0..10 {
                 self.now = self.now + Duration::from_millis(100);
                 if self.now >= self.guardian.poll_timeout() {
@@ -153,6 +161,7 @@ fn transition_table() {
         TakeoverInput::Commanded,
         TakeoverInput::Unconfirmed,
         TakeoverInput::HoldOver,
+        TakeoverInput::BatteryLow,
         TakeoverInput::Stop,
     ];
     let mut table = String::new();
@@ -270,6 +279,46 @@ fn hold_stays_until_a_pilot_takes_over() {
     assert!(bench.asked.iter().all(|(_, mode)| *mode == Mode::Brake));
     bench.feed(Input::Stop);
     assert_eq!(bench.asked.last().unwrap().1, Mode::Land, "a guardian that ends leaves no aircraft hanging");
+}
+
+/// A battery whose voltage is low for 10 s ends the hold and the return; a dip does not.
+#[test]
+fn what_is_held_or_returns_lands_when_the_battery_is_low() {
+    let mut bench = Bench::orphaned(Then::Hold, &[Mode::Guided]);
+    bench.seconds(1, Mode::Guided);
+    bench.seconds(60, Mode::Brake);
+    bench.seconds_at(9, Mode::Brake, 13_399);
+    bench.seconds_at(1, Mode::Brake, 13_400);
+    bench.seconds_at(10, Mode::Brake, 13_000);
+    assert!(bench.asked.iter().all(|(_, mode)| *mode == Mode::Brake), "{:?}", bench.asked);
+    bench.seconds_at(2, Mode::Brake, 13_000);
+    // 1 + 60 + 9 + 1 + 10 s after the death it has been low for 10 s, a second later for longer.
+    let landing: StdVec<_> = bench.asked.iter().filter(|(_, mode)| *mode == Mode::Land).copied().collect();
+    assert_eq!(landing[0], (182_000, Mode::Land), "{}", bench.log);
+    assert!(bench.log.contains("battery: 13.00 V, below 13.40 V for 10 s: land"), "{}", bench.log);
+    bench.seconds_at(30, Mode::Land, 13_000);
+    assert_eq!((bench.guardian.stance(), bench.asked.len()), (Stance::Descending, 1 + landing.len()));
+
+    // On its way home: what was left is seen for some seconds, and is not what was asked for.
+    let mut bench = Bench::orphaned(Then::Rtl, &[Mode::Auto]);
+    bench.seconds(1, Mode::Auto);
+    bench.seconds(11, Mode::Brake);
+    bench.seconds(5, Mode::Rtl);
+    assert_eq!(bench.guardian.stance(), Stance::Descending);
+    bench.seconds_at(13, Mode::Rtl, 13_000);
+    assert_eq!(bench.guardian.stance(), Stance::Ending, "{}", bench.log);
+    assert_eq!(bench.asked.last().unwrap().1, Mode::Land);
+    bench.seconds_at(5, Mode::Land, 13_000);
+    assert_eq!(bench.guardian.stance(), Stance::Descending);
+    bench.heartbeat(Mode::Loiter.number(), true);
+    assert!(!bench.guardian.wants_port(), "the pilot's mode outranks it");
+
+    // Nothing is known of a battery that is not measured.
+    let mut bench = Bench::orphaned(Then::Hold, &[Mode::Guided]);
+    bench.seconds(1, Mode::Guided);
+    bench.seconds_at(60, Mode::Brake, 0);
+    bench.seconds_at(60, Mode::Brake, u16::MAX);
+    assert!(bench.asked.iter().all(|(_, mode)| *mode == Mode::Brake), "{:?}", bench.asked);
 }
 
 #[test]

@@ -332,7 +332,7 @@ async fn in_the_air(
     // A swarm's progress is printed as a whole; aircraft that avoid each other are at different phases.
     let all_lines = matches!(scenario.task, Task::Own(_));
     let controllers = Controllers { endpoints, tasks: copies, started };
-    let fleet = Fleet::join(scenario.clone(), seed, clock, hub, facts, controllers, None).await?;
+    let fleet = Fleet::join(scenario.clone(), seed, clock, hub, facts, controllers, (None, None)).await?;
     let mut lines = JoinSet::new();
     for (i, log) in fleet.logs().enumerate() {
         lines.spawn(print_log(i + 1, log, all_lines));

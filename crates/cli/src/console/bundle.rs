@@ -8,8 +8,8 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use tokio::time::sleep;
 use wingbeat_api::{
-    Bundle, BundledAircraft, BundledClock, ChecklistResults, FleetBundle, FleetBundleRequest, FleetPicture,
-    LogKind, paths,
+    Bundle, BundledAircraft, BundledClock, ChecklistResultFile, ChecklistResults, FleetBundle,
+    FleetBundleRequest, FleetPicture, LogKind, Missing, paths,
 };
 use wingbeat_ground::bundle::{self, ReadClock, Source, Step, Wanted};
 use wingbeat_ground::remote::{Method, Remote};
@@ -62,8 +62,12 @@ pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> 
         let named = |address: &String| Source { address: address.clone(), ..Source::default() };
         aircraft.iter().map(named).collect::<Vec<_>>()
     };
+    if keys.is_none() {
+        reached_without_keys(&sources)?;
+    }
     // Where no ground service is asked for the aircraft, none is asked for these.
-    let checklists = if aircraft.is_empty() { checklists(remote, *hours).await? } else { vec![] };
+    let (checklists, missing) =
+        if aircraft.is_empty() { checklists(remote, *hours).await } else { (vec![], vec![]) };
     let wanted = Wanted {
         out: out.clone(),
         experiment: experiment.clone(),
@@ -73,6 +77,7 @@ pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> 
         free_least: bundle::FREE_LEAST,
         read_clock: READ_CLOCK,
         checklists,
+        missing,
     };
     let shown = Mutex::new(Shown::default());
     let watch = |step: Step<'_>| {
@@ -85,20 +90,50 @@ pub(crate) async fn run(remote: &Remote, arguments: &Arguments) -> Result<Code> 
     Ok(if bundle.complete { Code::Done } else { Code::NotAll })
 }
 
-/// What the ground service kept of its checklist with the flights of these hours; nothing where it has none.
-async fn checklists(remote: &Remote, hours: u32) -> Result<Vec<(String, Vec<u8>)>> {
+/// Aircraft with keys answer to consoles of their fleet alone.
+fn reached_without_keys(sources: &[Source]) -> Result<()> {
+    let Some(one) = sources.iter().find(|source| source.address.starts_with("https:")) else {
+        return Ok(());
+    };
+    let name = if one.name.is_empty() { &one.address } else { &one.name };
+    bail!(
+        "--keys: found none, and {}, an aircraft with keys; expected the folder of a console of its fleet (console.key, fleet.bundle); \
+         without --out the ground service collects, by its own",
+        show::plain(name)
+    )
+}
+
+/// What the ground service kept of its checklist with the flights of these hours, and what of it is not given; nothing where it has no
+/// checklist. The logs come all the same.
+async fn checklists(remote: &Remote, hours: u32) -> (Vec<(String, Vec<u8>)>, Vec<Missing>) {
+    let (mut files, mut missing) = (vec![], vec![]);
+    let mut lacks = |what: &str, why: &dyn std::fmt::Display| {
+        eprintln!("{}: {}", show::plain(what), show::plain(&why.to_string()));
+        missing.push(Missing { what: what.to_owned(), why: why.to_string() });
+    };
+    match kept(remote).await {
+        Ok(kept) => {
+            for file in kept.into_iter().filter(|file| file.age_s <= u64::from(hours) * 3600) {
+                let path = format!("{}?file={}", paths::FLEET_CHECKLIST_RESULT, show::escaped(&file.name));
+                match remote.ask(Method::GET, &path, None::<&()>).await {
+                    Ok(answer) => files.push((file.name, answer.text().into_bytes())),
+                    Err(error) => lacks(&file.name, &format_args!("{error:#}")),
+                }
+            }
+        }
+        Err(error) => lacks("checklists", &format_args!("{error:#}")),
+    }
+    (files, missing)
+}
+
+/// The files that it has of its checklist.
+async fn kept(remote: &Remote) -> Result<Vec<ChecklistResultFile>> {
     let picture: FleetPicture = remote.get(paths::FLEET).await?;
     if picture.checklist.is_none() {
         return Ok(vec![]);
     }
     let results: ChecklistResults = remote.get(paths::FLEET_CHECKLIST_RESULTS).await?;
-    let mut files = Vec::new();
-    for file in results.results.into_iter().filter(|file| file.age_s <= u64::from(hours) * 3600) {
-        let path = format!("{}?file={}", paths::FLEET_CHECKLIST_RESULT, show::escaped(&file.name));
-        let text = remote.ask(Method::GET, &path, None::<&()>).await?.text();
-        files.push((file.name, text.into_bytes()));
-    }
-    Ok(files)
+    Ok(results.results)
 }
 
 /// Between two looks at what the service collects.
@@ -185,6 +220,9 @@ fn summary(folder: &Path, bundle: &Bundle) -> String {
     if !bundle.checklists.is_empty() {
         text += &format!("checklists: {} of flights\n", bundle.checklists.len());
     }
+    for missing in &bundle.missing {
+        text += &format!("missing: {}: {}\n", show::plain(&missing.what), show::plain(&missing.why));
+    }
     let (have, of) =
         (bundle.aircraft.iter().filter(|one| one.missing.is_empty()).count(), bundle.aircraft.len());
     text += &format!("{}: {have} of {of} aircraft", folder.display());
@@ -254,4 +292,25 @@ fn read_clock(path: &Path) -> Result<(BundledClock, Option<String>), String> {
         stepped_ms: clock.stepped_us as f64 / 1e3,
     };
     Ok((bundled, flaw))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aircraft_with_keys_need_a_console_of_their_fleet() {
+        let source =
+            |address: &str, name: &str| Source { address: address.into(), id: None, name: name.into() };
+        let open = source("http://10.0.0.7:8080", "UAV 1");
+        assert!(reached_without_keys(std::slice::from_ref(&open)).is_ok());
+        for (name, shown) in [("UAV 2", "UAV 2"), ("", "https://10.0.0.8:8080")] {
+            let error =
+                reached_without_keys(&[open.clone(), source("https://10.0.0.8:8080", name)]).unwrap_err();
+            let expected = format!(
+                "--keys: found none, and {shown}, an aircraft with keys; expected the folder of a console"
+            );
+            assert!(error.to_string().starts_with(&expected), "{error}");
+        }
+    }
 }

@@ -1,13 +1,15 @@
-//! The section `guard`: the guardian, which reads it and the section `autopilot` alone.
+//! The section `guard`: the guardian, which reads it, the section `autopilot`, and of `energy` when to land.
 
 use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 use wingbeat_agent::Signing;
+use wingbeat_agent::energy::Reserve;
 use wingbeat_agent::guardian::{Config, Then, fingerprint};
 use wingbeat_link::Endpoint;
 
 use super::ConfigError;
+use super::energy::LandBelow;
 use super::values::{Choice, Milliseconds, choose, set, value};
 use crate::guard_process::{DEFAULT_SOCKET, HOLD_S, SILENCE_MS, Settings};
 
@@ -28,6 +30,7 @@ impl Guard {
         self,
         endpoint: Endpoint,
         signing: Option<Signing>,
+        land_below: LandBelow,
     ) -> Result<Settings, ConfigError> {
         let socket = self.socket.unwrap_or_else(|| DEFAULT_SOCKET.into());
         if !socket.is_absolute() || socket.as_os_str().len() > SOCKET_MAX {
@@ -38,11 +41,14 @@ impl Guard {
             silence: Duration::from_millis(SILENCE_MS),
             hold: Duration::from_secs(self.hold_s.unwrap_or(HOLD_S)),
             then: Then::default(),
+            land_below_mv: 0,
+            below_for_s: Reserve::default().below_for_s,
             endpoint: fingerprint(&endpoint.to_string()),
             signing,
         };
         set(&mut guardian.silence, self.silence_ms);
         choose(&mut guardian.then, self.then);
+        land_below.apply(&mut guardian)?;
         guardian.check()?;
         Ok(Settings { endpoint, socket, guardian })
     }

@@ -43,7 +43,7 @@ use wingbeat_wire::VehicleId;
 use self::{
     autopilot::Autopilot,
     clock::Clock,
-    energy::Energy,
+    energy::{Energy, LandBelow},
     fence::Fence,
     gateway::Gateway,
     guard::Guard,
@@ -196,6 +196,8 @@ struct GuardFile {
     #[serde(default)]
     autopilot: Autopilot,
     #[serde(default)]
+    energy: LandBelow,
+    #[serde(default)]
     guard: Guard,
 }
 
@@ -237,10 +239,10 @@ pub fn read_with(
 /// Reads what the guardian needs of what is configured.
 ///
 /// # Errors
-/// The first mistake in `autopilot` or `guard`, or a file that is no TOML.
+/// The first mistake in `autopilot`, `guard` or what `energy` states of landing, or a file that is no TOML.
 pub fn read_guard(layers: &Layers) -> Result<guard_process::Settings, ConfigError> {
     let file: GuardFile = layers.merged()?;
-    let settings = || file.guard.settings(file.autopilot.endpoint()?, file.autopilot.signing()?);
+    let settings = || file.guard.settings(file.autopilot.endpoint()?, file.autopilot.signing()?, file.energy);
     settings().map_err(|error| error.placed(layers))
 }
 
@@ -291,7 +293,7 @@ impl File {
         let mut agent = wingbeat_agent::Config::new(coordination);
         self.autopilot.apply(&mut agent)?;
         self.preflight.apply(&mut agent);
-        self.energy.apply(&mut agent);
+        self.energy.apply(&mut agent)?;
         self.separation.apply(&mut agent.separation);
         self.security.apply(&mut agent);
         agent.remote_id = self.remote_id.settings()?;
@@ -301,7 +303,7 @@ impl File {
             return Err(value("name", &format!("{name:?}"), expected));
         }
         let autopilot = self.autopilot.endpoint()?;
-        let guard = self.guard.settings(autopilot.clone(), None)?;
+        let guard = self.guard.settings(autopilot.clone(), None, self.energy.land_below())?;
         let http = self.http.settings()?;
         let hosts = self.http.hosts()?;
         let frequency_mhz = self.radio.frequency_mhz()?;

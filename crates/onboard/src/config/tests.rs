@@ -225,6 +225,14 @@ fn every_mistake_names_its_key() {
         ("[fence]\ndistance_most_m = inf", "fence.distance_most_m: found inf"),
         ("[preflight]\nbattery_least_percent = 101", "preflight.battery_least_percent: found 101"),
         ("[preflight]\nbattery_least_percent = 300", "battery_least_percent = 300"),
+        ("[energy]\nreturn_below_v = 3600", "energy.return_below_v: found 3600, expected 3 to 60 V"),
+        ("[energy]\nreturn_below_v = -14.0", "energy.return_below_v: found -14, expected 3 to 60 V"),
+        ("[energy]\nland_below_v = nan", "energy.land_below_v: found NaN, expected 3 to 60 V"),
+        (
+            "[energy]\nreturn_below_v = 13.4\nland_below_v = 14.0",
+            "energy.return_below_v: found 13.4, expected at least 14 V: energy.land_below_v",
+        ),
+        ("[energy]\nbelow_for_s = 0", "energy.below_for_s: found 0, expected 1 to 120"),
     ] {
         // A section's keys end the top level, so the change comes last and a bare key comes first.
         let text =
@@ -426,7 +434,7 @@ fn the_guardian_reads_its_own_keys_and_no_others() {
     let guard = |text: &str, variables: &[(&str, &str)]| {
         let variables = variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let file: GuardFile = Layers::of("wingbeatd.toml", text).environment(variables).merged()?;
-        file.guard.settings(file.autopilot.endpoint()?, None)
+        file.guard.settings(file.autopilot.endpoint()?, None, file.energy)
     };
     let plain = guard(LEAST, &[]).unwrap();
     assert_eq!(plain.socket, Path::new("/run/wingbeat/guard.sock"));
@@ -437,6 +445,13 @@ fn the_guardian_reads_its_own_keys_and_no_others() {
     let wrong = LEAST.replace("aircraft = 3", "aircraft = 0\ncolour = \"red\"");
     let moved = [("WINGBEAT_AUTOPILOT__ENDPOINT", "tcp:127.0.0.1:5770"), ("WINGBEAT_COLOUR", "red")];
     assert_eq!(guard(&wrong, &moved).unwrap().endpoint.to_string(), "tcp:127.0.0.1:5770");
+    // The voltage to land at is the daemon's.
+    assert_eq!((plain.guardian.land_below_mv, plain.guardian.below_for_s), (0, 10));
+    let low = "[energy]\nland_below_v = 13.4\nbelow_for_s = 20\nwait_s = \"long\"\n";
+    let lands = guard(&format!("{LEAST}{low}"), &[]).unwrap().guardian;
+    assert_eq!((lands.land_below_mv, lands.below_for_s), (13_400, 20));
+    let wrong = guard(&format!("{LEAST}[energy]\nland_below_v = 2.0\n"), &[]).unwrap_err().to_string();
+    assert!(wrong.contains("energy.land_below_v: found 2, expected 3 to 60 V"), "{wrong}");
     for (keys, expected) in [
         ("socket = \"guard.sock\"", "guard.socket: found guard.sock, expected an absolute path"),
         ("silence_ms = 100", "guard.silence_ms: found 100, expected 500 to 10000 ms"),

@@ -538,14 +538,14 @@ impl FlightController {
             ),
             load: 100,
             voltage_battery: (self.battery.voltage_v() * 1e3) as u16,
-            current_battery: (self.battery.current_a() * 1e2) as i16,
+            current_battery: self.current_ca(),
             drop_rate_comm: 0,
             errors_comm: 0,
             errors_count1: 0,
             errors_count2: 0,
             errors_count3: 0,
             errors_count4: 0,
-            battery_remaining: self.battery.remaining_percent() as i8,
+            battery_remaining: self.remaining_percent(),
             onboard_control_sensors_present_extended: MavSysStatusSensorExtended::empty(),
             onboard_control_sensors_enabled_extended: MavSysStatusSensorExtended::empty(),
             onboard_control_sensors_health_extended: MavSysStatusSensorExtended::empty(),
@@ -769,20 +769,39 @@ impl FlightController {
         })
     }
 
+    /// A monitor of the voltage alone (`BATT_MONITOR` 3) measures no current, and estimates no charge.
+    fn has_current_sensor(&self) -> bool {
+        self.parameters.flag(Parameter::BATT_MONITOR) != 3
+    }
+
+    /// Hundredths of an ampere; -1 where it is not measured.
+    fn current_ca(&self) -> i16 {
+        if self.has_current_sensor() { (self.battery.current_a() * 1e2) as i16 } else { -1 }
+    }
+
+    /// Per cent; -1 where it is not estimated.
+    fn remaining_percent(&self) -> i8 {
+        if self.has_current_sensor() { self.battery.remaining_percent() as i8 } else { -1 }
+    }
+
     fn battery_status(&self) -> MavMessage {
         let mut voltages = [u16::MAX; 10];
         voltages[0] = (self.battery.voltage_v() * 1e3) as u16;
         MavMessage::BATTERY_STATUS(BATTERY_STATUS_DATA {
-            current_consumed: self.battery.used_mah() as i32,
+            current_consumed: if self.has_current_sensor() { self.battery.used_mah() as i32 } else { -1 },
             // Hectojoule.
-            energy_consumed: (self.battery.used_wh() * 36.0) as i32,
+            energy_consumed: if self.has_current_sensor() {
+                (self.battery.used_wh() * 36.0) as i32
+            } else {
+                -1
+            },
             temperature: i16::MAX,
             voltages,
-            current_battery: (self.battery.current_a() * 1e2) as i16,
+            current_battery: self.current_ca(),
             id: 0,
             battery_function: MavBatteryFunction::MAV_BATTERY_FUNCTION_UNKNOWN,
             mavtype: MavBatteryType::MAV_BATTERY_TYPE_UNKNOWN,
-            battery_remaining: self.battery.remaining_percent() as i8,
+            battery_remaining: self.remaining_percent(),
             time_remaining: 0,
             charge_state: MavBatteryChargeState::MAV_BATTERY_CHARGE_STATE_UNDEFINED,
             voltages_ext: [0; 4],
