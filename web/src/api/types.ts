@@ -851,6 +851,8 @@ export interface components {
              * @description Its form: 1.
              */
             format: number;
+            /** @description What is missing besides what the aircraft have: results of checklists. */
+            missing?: components["schemas"]["Missing"][];
             /** @description The version that collected it. */
             version: string;
         };
