@@ -24,7 +24,7 @@ use crate::sitl::parameters::{self, Wanted};
 /// turn.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 /// A battery without end, as the published flights had it.
-const ENDLESS_MAH: f64 = 1e7;
+pub(crate) const ENDLESS_MAH: f64 = 1e7;
 
 /// The autopilots of a flight, in the order of its aircraft: simulated ones, or programs where the scenario names one; on other
 /// computers, where it has some.

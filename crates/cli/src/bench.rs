@@ -350,7 +350,10 @@ pub(crate) struct ParityArguments {
     /// The version of ArduCopter that is simulated, 3.5.7 or 4.6.2; without it that of the program, or 3.5.7 where there is none.
     #[arg(long, value_name = "VERSION")]
     profile: Option<Profile>,
-    /// Times real time, 0.1 to 20; slower is more exact.
+    /// Fly the program twice instead: on its own physics, and in lock step on ours. Exit code 1 where a figure differs by more than its bound.
+    #[arg(long, requires = "binary", conflicts_with = "profile")]
+    lock_step: bool,
+    /// Times real time, 0.1 to 20; slower is more exact. Of the program on its own physics.
     #[arg(long, default_value_t = 1.0)]
     speedup: f64,
     /// The first SITL instance number to try.
@@ -710,6 +713,9 @@ fn compare(arguments: &ParityArguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     is_program(binary)?;
+    if arguments.lock_step {
+        return compare_physics(arguments, binary);
+    }
     let of_binary = sitl::process::profile(binary)?;
     let profile = arguments.profile.or(of_binary).unwrap_or(Profile::Copter357);
     println!("simulated: ArduCopter {profile}");
@@ -731,6 +737,35 @@ fn compare(arguments: &ParityArguments) -> Result<ExitCode> {
         "\n{alike} of {all} quantities alike (within 10 %, or 0.3 m, 0.2 s, 0.1 m/s where that is larger)"
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// One program on two physics.
+fn compare_physics(arguments: &ParityArguments, binary: &Path) -> Result<ExitCode> {
+    use parity::manoeuvres::{Flight, everything, on_ours};
+    own_network(false);
+    let [calm, wind] = Flight::ALL.map(|flight| on_ours(binary, flight));
+    let ours = everything(&calm?, &wind?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let theirs = runtime.block_on(async {
+        let mut flown = Vec::new();
+        for flight in Flight::ALL {
+            let (end, speedup) = (crate::end_signal()?, arguments.speedup);
+            match parity::on_its_own(binary, arguments.instance, speedup, flight, end).await? {
+                Some(trace) => flown.push(trace),
+                None => return anyhow::Ok(None),
+            }
+        }
+        Ok(Some(flown))
+    })?;
+    let Some([calm, wind]) = theirs.as_deref() else {
+        println!("stopped");
+        return Ok(ExitCode::FAILURE);
+    };
+    let comparison = parity::side_by_side(("its own physics", &everything(calm, wind)), ("ours", &ours));
+    print!("{}", comparison.table);
+    let (alike, all) = comparison.alike;
+    println!("\n{alike} of {all} quantities within their bounds");
+    Ok(if alike == all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn is_program(binary: &Path) -> Result<()> {

@@ -13,7 +13,7 @@ pub struct Quantity {
     pub name: String,
     /// How much; NaN where it did not happen.
     pub value: f64,
-    /// `s`, `m` or `m/s`.
+    /// `s`, `m`, `m/s`, `deg` or `deg/s`.
     pub unit: &'static str,
 }
 
@@ -29,7 +29,7 @@ impl Trace {
     }
 
     /// Samples of a segment with their time since its begin.
-    fn of(&self, segment: Segment) -> impl Iterator<Item = (f64, &Sample)> + Clone {
+    pub(super) fn of(&self, segment: Segment) -> impl Iterator<Item = (f64, &Sample)> + Clone {
         let inside = move |s: &&Sample| s.t_s >= segment.from_s && s.t_s <= segment.to_s;
         self.samples.iter().filter(inside).map(move |s| (s.t_s - segment.from_s, s))
     }
@@ -43,14 +43,14 @@ impl Trace {
     }
 }
 
-fn first<'a>(
+pub(super) fn first<'a>(
     mut samples: impl Iterator<Item = (f64, &'a Sample)>,
     holds: impl Fn(&Sample) -> bool,
 ) -> Option<(f64, &'a Sample)> {
     samples.find(|(_, s)| holds(s))
 }
 
-fn flat(v: DVec3) -> DVec2 {
+pub(super) fn flat(v: DVec3) -> DVec2 {
     v.truncate()
 }
 
@@ -106,7 +106,7 @@ pub fn everything(trace: &Trace) -> Vec<Quantity> {
     all
 }
 
-fn legs(trace: &Trace, segment: Segment, put: &mut impl FnMut(&str, &'static str, Option<f64>)) {
+pub(super) fn legs(trace: &Trace, segment: Segment, put: &mut impl FnMut(&str, &'static str, Option<f64>)) {
     let legs = trace.of(segment);
     let moves = first(legs.clone(), |s| speed(s) > 0.15).map(|(t, _)| t);
     put("legs: command to 0.15 m/s", "s", moves);
@@ -127,7 +127,12 @@ fn legs(trace: &Trace, segment: Segment, put: &mut impl FnMut(&str, &'static str
     put("legs: command to rest at the end", "s", first(legs, rest).map(|(t, _)| t));
 }
 
-fn brake(trace: &Trace, segment: Segment, name: &str, put: &mut impl FnMut(&str, &'static str, Option<f64>)) {
+pub(super) fn brake(
+    trace: &Trace,
+    segment: Segment,
+    name: &str,
+    put: &mut impl FnMut(&str, &'static str, Option<f64>),
+) {
     let samples = trace.of(segment);
     let Some((_, start)) = samples.clone().next() else {
         put(&format!("{name}: speed at the command"), "m/s", None);
@@ -156,11 +161,11 @@ fn circle(trace: &Trace, segment: Segment, put: &mut impl FnMut(&str, &'static s
     put("circle: speed, mean", "m/s", mean(steady.map(|(_, s)| speed(s))));
 }
 
-fn speed(sample: &Sample) -> f64 {
+pub(super) fn speed(sample: &Sample) -> f64 {
     flat(sample.velocity).length()
 }
 
-fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.reduce(f64::max)
 }
 

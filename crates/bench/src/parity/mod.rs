@@ -1,6 +1,7 @@
 //! The simulated flight controller compared with a real ArduCopter: one scripted client flies one scenario on
 //! both, and two traces become a table.
 
+pub mod manoeuvres;
 pub mod measure;
 pub mod script;
 
@@ -22,6 +23,7 @@ use crate::scenario::ORIGIN;
 use crate::sitl::parameters::{self, Wanted};
 use crate::sitl::ports;
 use crate::sitl::process::{Process, Program, Start};
+use manoeuvres::Flight;
 use measure::Quantity;
 use script::{SPEED_M_S, Script, Trace};
 
@@ -30,6 +32,7 @@ const TOLERANCE: f64 = 0.10;
 const TOLERANCE_M: f64 = 0.3;
 const TOLERANCE_S: f64 = 0.2;
 const TOLERANCE_M_S: f64 = 0.1;
+const TOLERANCE_DEG: f64 = 3.0;
 /// The scenario takes about seven minutes of autopilot time.
 const LIMIT_S: u64 = 1_200;
 /// Nothing from the autopilot for so long is its end.
@@ -40,11 +43,15 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// A step that does not end.
 pub fn simulated(profile: Profile) -> Result<Trace> {
+    simulated_by(profile, Script::new(), SPEED_M_S)
+}
+
+fn simulated_by(profile: Profile, mut script: Script, speed_m_s: f64) -> Result<Trace> {
     let mut config = Config::new(1, ORIGIN);
     config.profile = profile;
-    config.parameters.push((Parameter::WPNAV_SPEED, (SPEED_M_S * 100.0) as f32));
+    config.parameters.push((Parameter::WPNAV_SPEED, (speed_m_s * 100.0) as f32));
     let mut fc = FlightController::new(config, 1, Instant::ZERO);
-    let (mut script, mut decoder) = (Script::new(), Decoder::default());
+    let mut decoder = Decoder::default();
     let (mut received, mut sent) = (Vec::new(), Vec::new());
     while fc.poll_timeout() < Instant::from_secs(LIMIT_S) {
         received.clear();
@@ -83,8 +90,6 @@ pub async fn real(
     speedup: f64,
     stop: impl Future<Output = ()>,
 ) -> Result<Option<Trace>> {
-    let program = Program::find(binary)?;
-    let instance = ports::free_instances(instance, 1)?;
     let wanted = Wanted {
         speed_m_s: SPEED_M_S,
         wind: WindParameters::default(),
@@ -92,10 +97,37 @@ pub async fn real(
         position_hz: 4,
         extra: "",
     };
+    fly(binary, instance, speedup, Script::new(), &parameters::file(&wanted), stop).await
+}
+
+/// Flies the manoeuvres on an ArduCopter process as its makers simulate it, `speedup` times as fast as the clock.
+///
+/// # Errors
+/// As [`real`].
+pub async fn on_its_own(
+    binary: &Path,
+    instance: u16,
+    speedup: f64,
+    flight: Flight,
+    stop: impl Future<Output = ()>,
+) -> Result<Option<Trace>> {
+    fly(binary, instance, speedup, flight.script(), &flight.parameters(true), stop).await
+}
+
+async fn fly(
+    binary: &Path,
+    instance: u16,
+    speedup: f64,
+    script: Script,
+    parameters: &str,
+    stop: impl Future<Output = ()>,
+) -> Result<Option<Trace>> {
+    let program = Program::find(binary)?;
+    let instance = ports::free_instances(instance, 1)?;
     let start = Start { instance, home: ORIGIN, heading_rad: 0.0, speedup };
-    let mut process = Process::start(&program, &start, &parameters::file(&wanted))?;
+    let mut process = Process::start(&program, &start, parameters)?;
     let flown = tokio::select! {
-        trace = over_tcp(ports::serial0(instance)) => Some(trace),
+        trace = over_tcp(ports::serial0(instance), script) => Some(trace),
         ended = process.ended() => Some(Err(anyhow::anyhow!("SITL ended during the flight: {ended}"))),
         () = stop => None,
     };
@@ -103,7 +135,7 @@ pub async fn real(
     flown.transpose()
 }
 
-async fn over_tcp(port: u16) -> Result<Trace> {
+async fn over_tcp(port: u16, mut script: Script) -> Result<Trace> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let connect = async {
         loop {
@@ -117,7 +149,7 @@ async fn over_tcp(port: u16) -> Result<Trace> {
         .await
         .with_context(|| format!("found no listener on {address}, expected SITL's SERIAL0"))?;
     stream.set_nodelay(true)?;
-    let (mut script, mut decoder) = (Script::new(), Decoder::default());
+    let mut decoder = Decoder::default();
     let (mut buffer, mut sent) = ([0; 4096], Vec::new());
     loop {
         let n = timeout(SILENCE, stream.read(&mut buffer)).await.context("SITL fell silent")??;
@@ -162,27 +194,36 @@ pub struct Comparison {
     pub alike: (usize, usize),
 }
 
-/// Puts a real flight and a simulated one side by side.
-pub fn compare(real: &Trace, simulated: &Trace) -> Comparison {
-    let mut table = String::from(
-        "| quantity | ArduCopter | simulated | difference | alike |\n|---|---:|---:|---:|---|\n",
+/// Puts quantities side by side, under these heads.
+pub fn side_by_side(theirs: (&str, &[Quantity]), ours: (&str, &[Quantity])) -> Comparison {
+    let mut table = format!(
+        "| quantity | {} | {} | difference | bound | alike |\n|---|---:|---:|---:|---:|---|\n",
+        theirs.0, ours.0
     );
     let mut alike = (0, 0);
-    for (ours, theirs) in measure::everything(simulated).iter().zip(&measure::everything(real)) {
+    for (ours, theirs) in ours.1.iter().zip(theirs.1) {
         let is_alike = is_alike(theirs, ours);
         alike = (alike.0 + usize::from(is_alike), alike.1 + 1);
         // Writing to a string does not fail.
         let _ = writeln!(
             table,
-            "| {} | {:.2} {u} | {:.2} {u} | {:+.2} | {} |",
+            "| {} | {:.2} {u} | {:.2} {u} | {:+.2} | {:.2} | {} |",
             theirs.name,
             theirs.value,
             ours.value,
             ours.value - theirs.value,
+            bound(theirs),
             if is_alike { "yes" } else { "**no**" },
             u = theirs.unit
         );
     }
+    Comparison { table, alike }
+}
+
+/// Puts a real flight and a simulated one side by side.
+pub fn compare(real: &Trace, simulated: &Trace) -> Comparison {
+    let (theirs, ours) = (measure::everything(real), measure::everything(simulated));
+    let Comparison { mut table, alike } = side_by_side(("ArduCopter", &theirs), ("simulated", &ours));
     table.push_str("\nDistance between the two aircraft, each so long after the segment's command:\n\n");
     table.push_str(
         "| segment | length, ArduCopter | simulated | 2 s | 5 s | 10 s | 20 s | 40 s | mean | largest |\n",
@@ -217,13 +258,31 @@ pub fn compare(real: &Trace, simulated: &Trace) -> Comparison {
     Comparison { table, alike }
 }
 
-fn is_alike(theirs: &Quantity, ours: &Quantity) -> bool {
+/// How far ours may be from theirs.
+fn bound(theirs: &Quantity) -> f64 {
     let absolute = match theirs.unit {
         "s" => TOLERANCE_S,
         "m" => TOLERANCE_M,
+        "deg" | "deg/s" => TOLERANCE_DEG,
         _ => TOLERANCE_M_S,
     };
-    (theirs.value - ours.value).abs() <= absolute.max(theirs.value.abs() * TOLERANCE)
+    absolute.max(theirs.value.abs() * TOLERANCE)
+}
+
+fn is_alike(theirs: &Quantity, ours: &Quantity) -> bool {
+    (theirs.value - ours.value).abs() <= bound(theirs)
+}
+
+/// The manoeuvres on a simulated flight controller.
+#[cfg(test)]
+fn simulated_on(profile: Profile, flight: Flight) -> Result<Trace> {
+    simulated_by(profile, flight.script(), 10.0)
+}
+
+#[cfg(test)]
+fn kept_names_are_unique(all: &[Quantity]) {
+    let names: std::collections::BTreeSet<_> = all.iter().map(|q| &q.name).collect();
+    assert_eq!(names.len(), all.len());
 }
 
 #[cfg(test)]
@@ -278,6 +337,7 @@ mod tests {
             t_s: i as f64,
             position,
             velocity: DVec3::new(3.0, 0.0, 0.0),
+            heading_deg: f64::NAN,
         });
         let segments = vec![Segment { name: "legs", from_s: 0.0, to_s: 79.0 }];
         let trace = Trace { samples: samples.collect(), segments };

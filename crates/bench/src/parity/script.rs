@@ -36,6 +36,24 @@ pub const CIRCLE: (DVec3, f64, f64) = (DVec3::new(10.0, 0.0, HEIGHT_M), 30.0, 5.
 pub const BRAKES: [(f64, &str); 3] = [(2.5, "brake 2.5 m/s"), (5.0, "brake 5 m/s"), (8.0, "brake 8 m/s")];
 /// WPNAV_SPEED of the whole scenario.
 pub const SPEED_M_S: f64 = 8.0;
+/// Where the manoeuvres are flown to and from, each with the name of its segment: where it begins, where it ends, and the speed
+/// that is set before.
+pub const CRUISES: [(&str, DVec3, DVec3, f64); 2] = [
+    ("5 m/s and stop", DVec3::new(0.0, 0.0, HEIGHT_M), DVec3::new(0.0, 80.0, HEIGHT_M), 5.0),
+    ("10 m/s and stop", DVec3::new(0.0, 80.0, HEIGHT_M), DVec3::new(0.0, -80.0, HEIGHT_M), 10.0),
+];
+/// The same, up and down.
+pub const LEVELS: [(&str, DVec3, DVec3); 2] = [
+    ("climb", DVec3::new(0.0, -80.0, HEIGHT_M), DVec3::new(0.0, -80.0, 2.0 * HEIGHT_M)),
+    ("descent", DVec3::new(0.0, -80.0, 2.0 * HEIGHT_M), DVec3::new(0.0, -80.0, HEIGHT_M)),
+];
+/// The speed from which the manoeuvres brake, and the segment's name.
+pub const SUDDEN: (f64, &str) = (8.0, "brake from 8 m/s");
+/// How far it turns about itself, degrees clockwise.
+pub const TURN_DEG: f64 = 90.0;
+/// The cruise in wind: where it ends, against the wind, and its speed.
+pub const AGAINST: (&str, DVec3, f64) =
+    ("5 m/s against the wind and stop", DVec3::new(-60.0, 0.0, HEIGHT_M), 5.0);
 
 /// Guided targets are sent at this period.
 const STREAM_PERIOD_S: f64 = 0.1;
@@ -58,6 +76,8 @@ pub struct Sample {
     pub position: DVec3,
     /// East, north, up, metres per second.
     pub velocity: DVec3,
+    /// Clockwise from north, degrees, 0 to 360; NaN while it is not reported.
+    pub heading_deg: f64,
 }
 
 /// A named part of the flight, from the command that begins it.
@@ -95,6 +115,10 @@ enum Step {
     Go(DVec3),
     /// Streams position and velocity along the circle for a time.
     Circle(f64),
+    /// Sets the speed of what follows, metres per second.
+    Speed(f64),
+    /// Turns about itself by so many degrees, clockwise; until that is accepted.
+    Turn(f64),
     Rest(f64),
     Disarmed,
 }
@@ -111,7 +135,9 @@ pub struct Script {
     mode: Option<u32>,
     armed: bool,
     ekf: bool,
-    accepted: bool,
+    /// What was accepted since the step began.
+    accepted: Option<MavCmd>,
+    heading_deg: f64,
     uploaded: bool,
     wanted: Option<u16>,
     origin: Option<Frame>,
@@ -162,6 +188,55 @@ impl Script {
         steps.push((None, Arrive(DVec3::new(0.0, 0.0, f64::NAN))));
         steps.push((Some("land"), Step::Mode(Mode::Land)));
         steps.push((None, Disarmed));
+        Self::of(steps)
+    }
+
+    /// One manoeuvre after the other, each until it stands again: what shows the physics more than the control laws.
+    pub fn manoeuvres() -> Self {
+        use Step::{Arrive, Cruise, Disarmed, Go, Rest, Speed, Turn, Upload};
+        let mut steps = Self::up();
+        steps.push((Some("hover"), Rest(20.0)));
+        for (name, _, to, speed_m_s) in CRUISES {
+            steps.extend([(Some("speed"), Speed(speed_m_s)), (Some(name), Go(to)), (None, Rest(8.0))]);
+        }
+        for (name, _, to) in LEVELS {
+            steps.extend([(Some(name), Go(to)), (None, Rest(8.0))]);
+        }
+        steps.extend([(Some("turn"), Turn(TURN_DEG)), (None, Rest(12.0))]);
+        let (speed_m_s, name) = SUDDEN;
+        steps.push((Some("cruise"), Cruise(DVec3::new(0.0, speed_m_s, 0.0), 14.0)));
+        steps.extend([(Some(name), Step::Mode(Mode::Brake)), (None, Rest(12.0))]);
+        steps.extend([(Some("mission"), Step::Mode(Mode::Guided)), (None, Go(LEGS[0])), (None, Upload)]);
+        steps.extend([(Some("corners"), Step::Mode(Mode::Auto)), (None, Arrive(LEGS[3])), (None, Rest(6.0))]);
+        steps.push((Some("return"), Step::Mode(Mode::Rtl)));
+        steps.push((None, Arrive(DVec3::new(0.0, 0.0, f64::NAN))));
+        steps.extend([(Some("land"), Step::Mode(Mode::Land)), (None, Disarmed)]);
+        Self::of(steps)
+    }
+
+    /// What is flown in wind.
+    pub fn in_wind() -> Self {
+        use Step::{Disarmed, Go, Rest, Speed};
+        let mut steps = Self::up();
+        let (name, to, speed_m_s) = AGAINST;
+        steps.push((Some("hover in wind"), Rest(30.0)));
+        steps.extend([(Some("speed"), Speed(speed_m_s)), (Some(name), Go(to)), (None, Rest(8.0))]);
+        steps.extend([(Some("down"), Step::Mode(Mode::Land)), (None, Disarmed)]);
+        Self::of(steps)
+    }
+
+    /// The steps until it stands in the air.
+    fn up() -> Vec<(Option<&'static str>, Step)> {
+        vec![
+            (None, Step::Ready),
+            (None, Step::Mode(Mode::Guided)),
+            (None, Step::Arm),
+            (Some("take-off"), Step::TakeOff),
+            (None, Step::Rest(12.0)),
+        ]
+    }
+
+    fn of(steps: Vec<(Option<&'static str>, Step)>) -> Self {
         Self {
             steps: steps.into(),
             trace: Trace::default(),
@@ -173,7 +248,8 @@ impl Script {
             mode: None,
             armed: false,
             ekf: false,
-            accepted: false,
+            accepted: None,
+            heading_deg: f64::NAN,
             uploaded: false,
             wanted: None,
             origin: None,
@@ -202,12 +278,16 @@ impl Script {
             MavMessage::EKF_STATUS_REPORT(m) => {
                 self.ekf = m.flags.contains(EkfStatusFlags::EKF_POS_HORIZ_ABS);
             }
-            MavMessage::GLOBAL_POSITION_INT(m) if m.lat != 0 && !self.armed => {
-                let altitude_mm = m.alt;
-                self.home = Some(Position { latitude_e7: m.lat, longitude_e7: m.lon, altitude_mm });
+            MavMessage::GLOBAL_POSITION_INT(m) => {
+                // The largest value is none.
+                self.heading_deg = if m.hdg == u16::MAX { f64::NAN } else { f64::from(m.hdg) * 1e-2 };
+                if m.lat != 0 && !self.armed {
+                    let altitude_mm = m.alt;
+                    self.home = Some(Position { latitude_e7: m.lat, longitude_e7: m.lon, altitude_mm });
+                }
             }
-            MavMessage::COMMAND_ACK(m) if m.command == MavCmd::MAV_CMD_NAV_TAKEOFF => {
-                self.accepted |= m.result == MavResult::MAV_RESULT_ACCEPTED;
+            MavMessage::COMMAND_ACK(m) if m.result == MavResult::MAV_RESULT_ACCEPTED => {
+                self.accepted = Some(m.command);
             }
             MavMessage::MISSION_REQUEST(m) => self.wanted = Some(m.seq),
             MavMessage::MISSION_REQUEST_INT(m) => self.wanted = Some(m.seq),
@@ -223,7 +303,8 @@ impl Script {
                     self.zero = position;
                 }
                 let velocity = east_north_up(m.vx, m.vy, m.vz);
-                let sample = Sample { t_s: self.now_s, position: position - self.zero, velocity };
+                let (t_s, heading_deg) = (self.now_s, self.heading_deg);
+                let sample = Sample { t_s, position: position - self.zero, velocity, heading_deg };
                 over = self.fly(sample)?;
             }
             _ => {}
@@ -244,6 +325,7 @@ impl Script {
             None => {
                 self.began_s = Some(self.now_s);
                 self.sent_s = f64::NEG_INFINITY;
+                self.accepted = None;
                 if let Some(name) = name {
                     self.end_segment();
                     self.trace.segments.push(Segment { name, from_s: self.now_s, to_s: self.now_s });
@@ -318,10 +400,8 @@ impl Script {
                 self.armed
             }
             Step::TakeOff => {
-                if !self.accepted && self.is_due(RETRY_S) {
-                    let height_m = HEIGHT_M as f32;
-                    self.command(MavCmd::MAV_CMD_NAV_TAKEOFF, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, height_m]);
-                }
+                let params = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, HEIGHT_M as f32];
+                self.is_accepted(MavCmd::MAV_CMD_NAV_TAKEOFF, params);
                 // 3.5.7 creeps up to its height and stays half a metre below it.
                 sample.position.z > HEIGHT_M - 1.0
             }
@@ -358,9 +438,28 @@ impl Script {
                 }
                 age_s >= seconds
             }
+            Step::Speed(speed_m_s) => {
+                // Over the ground; -1 leaves the throttle.
+                let params = [1.0, speed_m_s as f32, -1.0, 0.0, 0.0, 0.0, 0.0];
+                self.is_accepted(MavCmd::MAV_CMD_DO_CHANGE_SPEED, params)
+            }
+            Step::Turn(degrees) => {
+                // At its own rate, clockwise, from where it points.
+                let params = [degrees as f32, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0];
+                self.is_accepted(MavCmd::MAV_CMD_CONDITION_YAW, params)
+            }
             Step::Rest(seconds) => age_s >= seconds,
             Step::Disarmed => !self.armed,
         }
+    }
+
+    /// Commands until that is accepted; whether it is.
+    fn is_accepted(&mut self, command: MavCmd, params: [f32; 7]) -> bool {
+        let is_accepted = self.accepted == Some(command);
+        if !is_accepted && self.is_due(RETRY_S) {
+            self.command(command, params);
+        }
+        is_accepted
     }
 
     fn send(&mut self, message: &MavMessage) {
