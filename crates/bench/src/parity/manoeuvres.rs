@@ -262,7 +262,8 @@ mod tests {
                 let found = figure(&format!("{name}: peak speed"));
                 assert!((0.9..1.06).contains(&(found / speed_m_s)), "{profile}, {name}: {found}");
             }
-            assert!((8.0..60.0).contains(&figure("turn: peak speed")), "{profile}: {all:?}");
+            // It turns by 60 degrees a second, which a difference of headings shows to a few digits.
+            assert!((8.0..60.1).contains(&figure("turn: peak speed")), "{profile}: {all:?}");
             assert!(figure("turn: steady error") < 2.0 && figure("hover: steady error") < 1.0, "{profile}");
             assert!(figure("hover in wind: steady error") < 1.0, "{profile}");
         }
