@@ -250,7 +250,8 @@ async fn a_bundle_of_this_computer_has_what_was_kept_of_checklists() {
     let folder = tempfile::tempdir().expect("a folder");
     let (list, kept, out) =
         (folder.path().join("list.toml"), folder.path().join("checklists"), folder.path().join("out"));
-    std::fs::write(&list, "title = \"Lab\"\n[[item]]\nid = \"area\"\ntext = \"The area is clear\"\n").expect("written");
+    std::fs::write(&list, "title = \"Lab\"\n[[item]]\nid = \"area\"\ntext = \"The area is clear\"\n")
+        .expect("written");
     let fake = Fake::start(1).await;
     let handle = Ground::start(Config {
         bind: "127.0.0.1:0".parse().expect("an address"),
