@@ -97,7 +97,10 @@ async fn aircraft_are_followed_by_their_datagrams_once_and_what_no_aircraft_answ
         now.aircraft.len() == 2
             && all_up(now)
             && now.listening.as_ref().is_some_and(|l| {
-                l.received == 4 && l.unanswered.iter().all(|one| one.problem != "is being asked")
+                // All senders are known after the first round; later ones may still be on their way.
+                l.received == 4
+                    && l.refused.iter().map(|r| r.count).sum::<u64>() >= 3
+                    && l.unanswered.iter().all(|one| one.problem != "is being asked")
             })
     })
     .await;
