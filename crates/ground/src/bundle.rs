@@ -30,7 +30,8 @@ use wingbeat_api::{
 use wingbeat_keys::ConsoleKeys;
 
 use crate::checklist::is_result;
-use crate::{StartError, addresses, client};
+use crate::client::{self, Clients};
+use crate::{StartError, addresses};
 
 /// The manifest's name.
 pub const MANIFEST: &str = "manifest.json";
@@ -314,7 +315,7 @@ pub(crate) async fn collect_with(
     }
     let found: Vec<String> = sources.iter().map(|source| source.address.clone()).collect();
     let addresses = addresses(&found, if keys.is_some() { "https" } else { "http" })?;
-    let any = client::new(keys).map_err(StartError::from)?;
+    let clients = Clients::new(keys.cloned()).map_err(StartError::from)?;
     let (folder, mut bundle) = Folder::open(wanted, Timestamp::now())?;
     bundle.ended = None;
     bundle.missing.clone_from(&wanted.missing);
@@ -345,9 +346,9 @@ pub(crate) async fn collect_with(
     }
     folder.write(&bundle)?;
     let path = folder.path.as_path();
-    let any = &any;
+    let clients = &clients;
     let each = places.into_iter().map(|(place, source, one)| async move {
-        let worker = Worker { wanted, keys, any, source: &source, folder: path.join(&one.folder), watch };
+        let worker = Worker { wanted, clients, source: &source, folder: path.join(&one.folder), watch };
         (place, worker.collect(one).await)
     });
     let mut done = stream::iter(each).buffer_unordered(AT_ONCE);
@@ -365,8 +366,7 @@ pub(crate) async fn collect_with(
 /// What collects from one aircraft.
 struct Worker<'a> {
     wanted: &'a Wanted,
-    keys: Option<&'a wingbeat_tls::Identity>,
-    any: &'a Client,
+    clients: &'a Clients,
     source: &'a Source,
     folder: PathBuf,
     watch: &'a (dyn Fn(Step<'_>) + Sync),
@@ -405,11 +405,11 @@ impl Worker<'_> {
     /// Which files it has of those that are wanted.
     async fn files(&self, one: &mut BundledAircraft) -> Result<(Client, Vec<LogFile>), String> {
         let address = &self.source.address;
-        let identity = client::identity(self.any, self.keys, address).await?;
+        let identity = client::identity(self.clients, address).await?;
         if let Some(id) = one.id.as_ref().filter(|id| **id != identity.id) {
             return Err(format!("found aircraft {} at this address, expected {id}", identity.id));
         }
-        let client = client::only(self.keys, &identity.id).map_err(|why| format!("no HTTP client: {why}"))?;
+        let client = self.clients.of(&identity.id)?;
         (one.id, one.name) = (Some(identity.id), identity.name);
         (one.version, one.protocol) = (identity.version, identity.protocol);
         if self.wanted.autopilot_logs > 0

@@ -119,13 +119,9 @@ pub(crate) fn check_key(
 }
 
 /// The aircraft that answers at the address.
-pub(crate) async fn identity(
-    client: &Client,
-    keys: Option<&wingbeat_tls::Identity>,
-    address: &str,
-) -> Result<Identity, String> {
-    let (response, identity): (_, Identity) = answered(client, address, paths::IDENTITY).await?;
-    check_key(keys, &response, &identity.id)?;
+pub(crate) async fn identity(clients: &Clients, address: &str) -> Result<Identity, String> {
+    let (response, identity): (_, Identity) = answered(clients.any(), address, paths::IDENTITY).await?;
+    check_key(clients.keys(), &response, &identity.id)?;
     if identity.id.len() == 16 && identity.id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return Ok(identity);
     }
@@ -322,9 +318,8 @@ mod tests {
             stream.write_all(answer.as_bytes()).await.expect("the answer is sent");
             stream.flush().await.expect("the answer is sent");
         });
-        let own = keys(2);
-        let clients = Clients::new(Some(own.clone())).expect("a client");
-        let found = super::identity(clients.any(), Some(&own), &address).await;
+        let clients = Clients::new(Some(keys(2))).expect("a client");
+        let found = super::identity(&clients, &address).await;
         server.await.expect("the aircraft answered");
         found.map(|identity| identity.id)
     }

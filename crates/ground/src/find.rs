@@ -6,10 +6,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use mdns_sd::{ScopedIp, ServiceDaemon, ServiceEvent};
-use reqwest::Client;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::client;
+use crate::client::{self, Clients};
 use crate::owner::Found;
 use crate::service::Service;
 
@@ -23,19 +22,14 @@ const ADDRESSES_MAX: usize = 8;
 const ASK_EVERY: Duration = Duration::from_secs(5);
 
 /// Asks and adds until the service ends.
-pub(crate) async fn find(
-    daemon: ServiceDaemon,
-    client: Client,
-    keys: Option<wingbeat_tls::Identity>,
-    service: Service,
-) {
+pub(crate) async fn find(daemon: ServiceDaemon, clients: Clients, service: Service) {
     let browsing = match daemon.browse(SERVICE) {
         Ok(browsing) => browsing,
         Err(error) => return tracing::error!("no aircraft is found by mDNS: {error}"),
     };
     // It ends with this task.
     let _ending = Ending(daemon);
-    let scheme = if keys.is_some() { "https" } else { "http" };
+    let scheme = if clients.keys().is_some() { "https" } else { "http" };
     // By the name that was announced.
     let mut candidates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut logged = BTreeSet::new();
@@ -53,7 +47,7 @@ pub(crate) async fn find(
                         warn(&mut logged, line);
                         BTreeSet::new()
                     });
-                    ask(&client, keys.as_ref(), &service, &addresses, &mut logged).await;
+                    ask(&clients, &service, &addresses, &mut logged).await;
                     candidates.insert(found.fullname.clone(), addresses);
                 }
                 Ok(ServiceEvent::ServiceRemoved(_, name)) => drop(candidates.remove(&name)),
@@ -66,7 +60,7 @@ pub(crate) async fn find(
                     if Instant::now() > end {
                         break;
                     }
-                    ask(&client, keys.as_ref(), &service, addresses, &mut logged).await;
+                    ask(&clients, &service, addresses, &mut logged).await;
                 }
             }
         }
@@ -75,8 +69,7 @@ pub(crate) async fn find(
 
 /// The first of the addresses that answers as an aircraft is followed, unless the aircraft is already.
 async fn ask(
-    client: &Client,
-    keys: Option<&wingbeat_tls::Identity>,
+    clients: &Clients,
     service: &Service,
     addresses: &BTreeSet<String>,
     logged: &mut BTreeSet<String>,
@@ -85,7 +78,7 @@ async fn ask(
         return;
     }
     for address in addresses {
-        match client::identity(client, keys, address).await {
+        match client::identity(clients, address).await {
             Ok(identity) => {
                 let found = Found { address: address.clone(), id: identity.id };
                 return service.found(found).await;

@@ -2,20 +2,21 @@
 //! for silence goes to the owner.
 //!
 //! A stream that stalls waits for a lost packet: TCP sends it again after 200 ms at least, and after twice as long each further time
-//! (RFC 6298, section 5). Meanwhile the aircraft is asked for its status by other connections.
+//! (RFC 6298, section 5). Meanwhile the aircraft is asked for its status by other connections; sooner where the effect of a recovery
+//! command is waited for.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use reqwest::Client;
 use sse_core::{MessageEvent, PayloadTooLargeError, SseDecoder, SseEvent};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use wingbeat_api::{AircraftStatus, paths};
 
-use crate::client::{self, ANSWER_LIMIT};
+use crate::client::{self, ANSWER_LIMIT, Clients};
 use crate::owner::Message;
 
 /// First and last wait before the next attempt.
@@ -29,6 +30,8 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 /// in flight, and twice on the ground.
 const STALLED_AFTER: Duration = Duration::from_millis(100);
 const PIECES_APART: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(600));
+/// Where the effect of a recovery command is waited for, a stream is stalled when it is silent for this.
+const STALLED_CLOSELY: Duration = Duration::from_millis(100);
 /// Then the next question is asked after so long.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(120);
 /// So many questions are under way at once.
@@ -37,18 +40,18 @@ const ASKED_AT_ONCE: usize = 4;
 /// More than any status with a hundred neighbours needs; a sender that exceeds it is broken.
 const EVENT_LEN_MAX: NonZeroUsize = NonZeroUsize::new(1 << 20).expect("not zero");
 
-/// Follows one aircraft until the owner is gone.
+/// Follows one aircraft until the owner is gone. `closely` has the addresses of those that are to show the effect of a recovery command.
 pub(crate) async fn follow(
-    client: Client,
-    keys: Option<wingbeat_tls::Identity>,
+    clients: Clients,
     index: usize,
     address: String,
     owner: mpsc::Sender<Message>,
+    mut closely: watch::Receiver<BTreeSet<String>>,
 ) {
     let mut wait = BACKOFF.0;
     while !owner.is_closed() {
         let mut received = false;
-        let reason = listen((&client, keys.as_ref()), index, &address, &owner, &mut received).await;
+        let reason = listen(&clients, index, &address, &owner, &mut closely, &mut received).await;
         if owner.send(Message::Troubled { index, reason }).await.is_err() {
             return;
         }
@@ -59,13 +62,15 @@ pub(crate) async fn follow(
 
 /// One connection; returns why it ended. `received` is set when it carries a status.
 async fn listen(
-    (client, keys): (&Client, Option<&wingbeat_tls::Identity>),
+    clients: &Clients,
     index: usize,
     address: &str,
     owner: &mpsc::Sender<Message>,
+    closely: &mut watch::Receiver<BTreeSet<String>>,
     received: &mut bool,
 ) -> String {
-    let id = match client::identity(client, keys, address).await {
+    let keys = clients.keys();
+    let id = match client::identity(clients, address).await {
         Ok(identity) => {
             let id = identity.id.clone();
             if owner.send(Message::Identified { index, identity }).await.is_err() {
@@ -75,7 +80,13 @@ async fn listen(
         }
         Err(reason) => return reason,
     };
-    let request = client.get(format!("{address}{}", paths::EVENTS)).header("accept", "text/event-stream");
+    // That of its commands, whose connections the questions keep open.
+    let questions = match clients.of(&id) {
+        Ok(client) => client,
+        Err(reason) => return reason,
+    };
+    let request =
+        clients.any().get(format!("{address}{}", paths::EVENTS)).header("accept", "text/event-stream");
     let mut response = match timeout(ANSWER_LIMIT, request.send()).await {
         Ok(Ok(response)) if response.status().is_success() => response,
         Ok(Ok(response)) => return format!("{} answers {}", paths::EVENTS, response.status()),
@@ -89,7 +100,8 @@ async fn listen(
     let mut decoder = SseDecoder::with_limit(EVENT_LEN_MAX);
     let mut asked = FuturesUnordered::new();
     let (mut heard_at, mut apart) = (Instant::now(), PIECES_APART.1);
-    let mut ask_at = heard_at + stalled_after(apart);
+    let is_close = |closely: &watch::Receiver<BTreeSet<String>>| closely.borrow().contains(address);
+    let mut ask_at = heard_at + stalled_after(apart, is_close(closely));
     // Of what was asked for; the stream brings what is older later.
     let mut newest_ms = 0;
     loop {
@@ -111,8 +123,12 @@ async fn listen(
                 continue;
             }
             () = sleep_until(ask_at), if *received && asked.len() < ASKED_AT_ONCE => {
-                asked.push(client::answered(client, address, paths::STATUS));
+                asked.push(client::answered(&questions, address, paths::STATUS));
                 ask_at = Instant::now() + ASKED_AGAIN_AFTER;
+                continue;
+            }
+            Ok(()) = closely.changed() => {
+                ask_at = ask_at.min(Instant::now() + stalled_after(apart, is_close(closely)));
                 continue;
             }
         };
@@ -124,7 +140,7 @@ async fn listen(
         };
         let now = Instant::now();
         apart = (now - heard_at).clamp(PIECES_APART.0, PIECES_APART.1);
-        (heard_at, ask_at) = (now, now + stalled_after(apart));
+        (heard_at, ask_at) = (now, now + stalled_after(apart, is_close(closely)));
         while let Some(event) = decoder.next(&mut chunk) {
             let event = match event {
                 Ok(SseEvent::Message(event)) => event,
@@ -148,8 +164,8 @@ async fn listen(
     }
 }
 
-fn stalled_after(apart: Duration) -> Duration {
-    2 * apart + STALLED_AFTER
+fn stalled_after(apart: Duration, is_close: bool) -> Duration {
+    if is_close { STALLED_CLOSELY } else { 2 * apart + STALLED_AFTER }
 }
 
 /// What an event means; `None` for a kind that a newer aircraft may send.
@@ -195,7 +211,9 @@ mod tests {
         };
         let (address, server) = serve(Router::new().route(paths::EVENTS, get(events))).await;
         let (owner, mut messages) = mpsc::channel(64);
-        let reason = listen((&client::new(None).unwrap(), None), 0, &address, &owner, &mut false).await;
+        let clients = Clients::new(None).unwrap();
+        let mut closely = watch::Sender::default().subscribe();
+        let reason = listen(&clients, 0, &address, &owner, &mut closely, &mut false).await;
         server.abort();
         drop(owner);
         let mut lines = vec![];
@@ -252,9 +270,12 @@ mod tests {
         let router = Router::new().route(paths::EVENTS, get(events)).route(paths::STATUS, get(now));
         let (address, server) = serve(router).await;
         let (owner, mut messages) = mpsc::channel(64);
-        let client = client::new(None).unwrap();
+        let clients = Clients::new(None).unwrap();
+        let mut closely = watch::Sender::default().subscribe();
         let listening =
-            tokio::spawn(async move { listen((&client, None), 0, &address, &owner, &mut false).await });
+            tokio::spawn(
+                async move { listen(&clients, 0, &address, &owner, &mut closely, &mut false).await },
+            );
         let mut times_ms = Vec::new();
         while let Some(message) = messages.recv().await {
             let Message::Status { status, .. } = message else { continue };
@@ -266,6 +287,16 @@ mod tests {
         server.abort();
         assert_eq!(listening.await.unwrap(), "it closed its event stream");
         assert_eq!(times_ms, [1_000, 1_500, 2_000]);
+    }
+
+    #[test]
+    fn a_stream_is_stalled_sooner_where_an_effect_is_waited_for() {
+        let ms = Duration::from_millis;
+        for (apart_ms, is_close, after_ms) in
+            [(100, false, 300), (600, false, 1_300), (100, true, 100), (600, true, 100)]
+        {
+            assert_eq!(stalled_after(ms(apart_ms), is_close), ms(after_ms));
+        }
     }
 
     fn log_event(text: &str) -> String {

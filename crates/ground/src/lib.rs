@@ -234,7 +234,6 @@ impl Ground {
         let scheme = if keys.is_some() { "https" } else { "http" };
         let addresses = addresses(&config.aircraft, scheme)?;
         let clients = client::Clients::new(keys.clone())?;
-        let client = clients.any().clone();
         if radio.is_none() && config.console.as_ref().is_some_and(|console| console.rtcm.is_some()) {
             return Err(StartError::NoRadio);
         }
@@ -276,7 +275,8 @@ impl Ground {
         let mut tasks = JoinSet::new();
         // Of others the aircraft takes none.
         let lease = is_operator.then(|| lease::console(port));
-        let following = owner::Following { client, keys, lease, desk: desk.clone() };
+        let closely = watch::Sender::default();
+        let following = owner::Following { clients: clients.clone(), lease, desk: desk.clone(), closely };
         for (index, address) in addresses.iter().enumerate() {
             following.begin(&mut tasks, index, address, &messages);
         }
@@ -362,18 +362,16 @@ impl Handle {
     /// The system gives it no thread or no socket.
     pub fn find(&mut self) -> Result<(), String> {
         let daemon = mdns_sd::ServiceDaemon::new().map_err(|error| error.to_string())?;
-        let owner::Following { client, keys, .. } = self.following.clone();
-        self.tasks.spawn(find::find(daemon, client, keys, self.service.clone()));
+        self.tasks.spawn(find::find(daemon, self.following.clients.clone(), self.service.clone()));
         Ok(())
     }
 
     /// From now on aircraft are found by the datagrams that this radio receives too; nothing is sent by it. Once for a service.
     pub fn listen<R: Radio>(&mut self, listening: Listening, radio: R) {
-        let owner::Following { client, keys, .. } = self.following.clone();
         let roster = self.roster.take().unwrap_or_else(|| Box::new(Roster::insecure()));
         let listener = listen::Listener::new(listening, roster);
         if self.listener.set(listener.clone()).is_ok() {
-            self.tasks.spawn(listener.run(radio, client, keys, self.service.clone()));
+            self.tasks.spawn(listener.run(radio, self.following.clients.clone(), self.service.clone()));
         }
     }
 

@@ -19,7 +19,7 @@ use wingbeat_geo::{DVec3, Position};
 use wingbeat_linktest::{Flight, Record, Test};
 
 use crate::base_address;
-use crate::client::{self, Method};
+use crate::client::{self, Clients, Method};
 use crate::refused::Refused;
 use crate::remote::{Fault, Remote};
 
@@ -369,12 +369,12 @@ impl Access {
                 Ok(Self::Ground(service))
             }
             Reach::Aircraft(addresses) => {
-                let client = client::new(None)
+                let clients = Clients::new(None)
                     .map_err(|error| Refused::unavailable(format!("no HTTP client: {error}")))?;
                 let mut parties = vec![];
                 for address in addresses {
                     let address = base(&address)?;
-                    let identity = client::identity(&client, None, &address).await;
+                    let identity = client::identity(&clients, &address).await;
                     let id = identity.map_err(|why| Refused::unavailable(format!("{address}: {why}")))?.id;
                     parties.push(Party { id, address, token: None });
                 }
@@ -388,7 +388,7 @@ impl Access {
                 };
                 let sender = locate(&request.sender)?;
                 let receivers = request.receivers.iter().map(locate).collect::<Result<_, _>>()?;
-                let test = LinkTest::new(client, request, sender, receivers);
+                let test = LinkTest::new(clients.any().clone(), request, sender, receivers);
                 test.begin().await?;
                 Ok(Self::Aircraft(test))
             }

@@ -9,14 +9,13 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use reqwest::Client;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use wingbeat_api::{RadioListening, Refusal, UnansweredSender};
 use wingbeat_radio::{Radio, RadioEvent, Screened};
 use wingbeat_wire::{Refused, Role, Roster, Screen, VehicleId};
 
-use crate::client;
+use crate::client::{self, Clients};
 use crate::find::base;
 use crate::owner::Found;
 use crate::service::Service;
@@ -221,14 +220,8 @@ impl Listener {
     }
 
     /// Receives, asks and adds until the radio has ended. Nothing is sent by it.
-    pub(crate) async fn run<R: Radio>(
-        self,
-        mut radio: R,
-        client: Client,
-        keys: Option<wingbeat_tls::Identity>,
-        service: Service,
-    ) {
-        let scheme = if keys.is_some() { "https" } else { "http" };
+    pub(crate) async fn run<R: Radio>(self, mut radio: R, clients: Clients, service: Service) {
+        let scheme = if clients.keys().is_some() { "https" } else { "http" };
         radio.screen(self.lock().senders.screen.clone());
         let mut asking = JoinSet::new();
         let mut tick = interval(Duration::from_millis(200));
@@ -260,8 +253,8 @@ impl Listener {
                     while asking.len() < ASKED_MAX {
                         let Some((id, address)) = state.senders.next_to_ask(Instant::now()) else { break };
                         let url = base(scheme, address, self.0.listening.api_port);
-                        let (client, keys, service) = (client.clone(), keys.clone(), service.clone());
-                        asking.spawn(async move { (id, address, ask(&client, keys.as_ref(), &service, id, url).await) });
+                        let (clients, service) = (clients.clone(), service.clone());
+                        asking.spawn(async move { (id, address, ask(&clients, &service, id, url).await) });
                     }
                 }
             }
@@ -271,14 +264,13 @@ impl Listener {
 
 /// Whether the aircraft answers at that address; it is followed then.
 async fn ask(
-    client: &Client,
-    keys: Option<&wingbeat_tls::Identity>,
+    clients: &Clients,
     service: &Service,
     id: VehicleId,
     url: Result<String, &'static str>,
 ) -> Result<(), String> {
     let address = url?;
-    let identity = client::identity(client, keys, &address).await?;
+    let identity = client::identity(clients, &address).await?;
     if identity.id != id.to_string() {
         return Err(format!("found the aircraft {} at its address, expected the sender", identity.id));
     }

@@ -2,11 +2,11 @@
 //! and pushes. It never waits for any of them: consoles read from a bounded broadcast, and one that falls
 //! behind is given a fresh picture.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use wingbeat_api::{
@@ -28,12 +28,10 @@ use crate::ledger::{self, Known, Lane, Ledger, Order};
 use crate::listen::Listener;
 use crate::refused::Refused;
 
-/// How often links are aged.
-const TICK: Duration = Duration::from_millis(100);
-/// Between two updates to the consoles.
+/// How often links are aged, and at most so long an aircraft's answer to a recovery waits before consoles are told.
+const TICK: Duration = Duration::from_millis(50);
+/// Between two updates to the consoles: every fourth tick.
 const PUSH_EVERY: Duration = Duration::from_millis(200);
-/// While a stop or a recovery is on its way.
-const PUSH_RECOVERING: Duration = TICK;
 /// Without any change a console still receives a message this often, which shows that the service runs.
 const PULSE_EVERY: Duration = Duration::from_secs(1);
 /// Members of a status that no one reads five times a second: where nothing but numbers of theirs has changed, they wait for the pulse.
@@ -147,15 +145,16 @@ pub(crate) struct About {
 /// How an aircraft is followed.
 #[derive(Clone, Debug)]
 pub(crate) struct Following {
-    pub(crate) client: reqwest::Client,
-    pub(crate) keys: Option<wingbeat_tls::Identity>,
+    pub(crate) clients: client::Clients,
     /// The name by which leases are held; none where this console may hold none.
     pub(crate) lease: Option<String>,
     pub(crate) desk: Option<Arc<Desk>>,
+    /// The addresses of those that are to show the effect of a recovery command: they are asked, besides.
+    pub(crate) closely: watch::Sender<BTreeSet<String>>,
 }
 
 impl Following {
-    /// Begins what holds an aircraft's lease and what receives its events.
+    /// Begins what receives an aircraft's events.
     pub(crate) fn begin(
         &self,
         tasks: &mut JoinSet<()>,
@@ -163,11 +162,15 @@ impl Following {
         address: &str,
         owner: &mpsc::Sender<Message>,
     ) {
-        let (client, address) = (&self.client, address.to_owned());
-        if let Some(name) = self.lease.clone() {
-            tasks.spawn(crate::lease::hold(client.clone(), address.clone(), name, self.desk.clone()));
-        }
-        tasks.spawn(crate::follow::follow(client.clone(), self.keys.clone(), index, address, owner.clone()));
+        let (clients, address) = (self.clients.clone(), address.to_owned());
+        tasks.spawn(crate::follow::follow(clients, index, address, owner.clone(), self.closely.subscribe()));
+    }
+
+    /// Begins what holds the lease of the aircraft with this id. It renews it by the connections that carry the aircraft's commands,
+    /// so that one of them is open when a command is to go.
+    fn hold(&self, tasks: &mut JoinSet<()>, address: &str, id: &str) -> Option<AbortHandle> {
+        let (name, client) = (self.lease.clone()?, self.clients.of(id).ok()?);
+        Some(tasks.spawn(crate::lease::hold(client, address.to_owned(), name, self.desk.clone())))
     }
 }
 
@@ -199,8 +202,12 @@ pub(crate) struct Owner {
     messages: mpsc::Sender<Message>,
     tasks: JoinSet<()>,
     sending: BTreeMap<(String, Lane), AbortHandle>,
+    /// Of each aircraft that has been identified: its id, and what holds its lease.
+    leases: BTreeMap<usize, (String, Option<AbortHandle>)>,
     /// Missions that were asked for: how often, and when again.
     asked: BTreeMap<String, (usize, Instant)>,
+    /// A recovery has come to its end: consoles are told with the next tick.
+    is_urgent: bool,
     last_push: Instant,
     last_pulse: Instant,
 }
@@ -232,7 +239,9 @@ impl Owner {
             messages,
             tasks: JoinSet::new(),
             sending: BTreeMap::new(),
+            leases: BTreeMap::new(),
             asked: BTreeMap::new(),
+            is_urgent: false,
             last_push: now,
             last_pulse: now,
         }
@@ -293,6 +302,7 @@ impl Owner {
     fn take(&mut self, message: Message, now: Instant) {
         match message {
             Message::Identified { index, identity } => {
+                self.lease(index, &identity.id);
                 let change = self.fleet.identified(index, identity);
                 if let Some(id) = change.duplicate
                     && let Some(Err(problem)) = self.fleet.find(&id)
@@ -362,6 +372,18 @@ impl Owner {
         }
     }
 
+    /// Holds the lease of what answers at that place of the fleet.
+    fn lease(&mut self, index: usize, id: &str) {
+        if self.leases.get(&index).is_some_and(|(held, _)| held == id) {
+            return;
+        }
+        let Some(address) = self.fleet.address(index) else { return };
+        let holding = self.following.hold(&mut self.tasks, address, id);
+        if let Some((_, Some(of_another))) = self.leases.insert(index, (id.to_owned(), holding)) {
+            of_another.abort();
+        }
+    }
+
     /// What an aircraft answers by radio counts like what its status shows.
     fn answered(&mut self, Answer { vehicle, id, progress }: &Answer) {
         let Some(command) = self.ledger.command_of(id) else { return };
@@ -382,10 +404,10 @@ impl Owner {
             self.log(index, Severity::Warning, "link between ground and aircraft is lost");
         }
         self.ask_for_missions(now);
-        let recovers =
-            self.sending.iter().any(|((_, lane), task)| *lane == Lane::Recovery && !task.is_finished());
-        let every = if recovers { PUSH_RECOVERING } else { PUSH_EVERY };
-        if now.saturating_duration_since(self.last_push) < every {
+        self.look_closely();
+        let every = if std::mem::take(&mut self.is_urgent) { TICK } else { PUSH_EVERY };
+        // A tick is a little early or late.
+        if now.saturating_duration_since(self.last_push) + TICK / 2 < every {
             return;
         }
         self.last_push = now;
@@ -681,6 +703,7 @@ impl Owner {
         for order in orders {
             match order {
                 Order::Stop { vehicle, lane } => {
+                    self.is_urgent |= lane == Lane::Recovery;
                     if let Some(desk) = &self.desk {
                         desk.stop(&vehicle, lane);
                     }
@@ -714,6 +737,19 @@ impl Owner {
                 }
             }
         }
+    }
+
+    /// At the aircraft to which a recovery command is on its way.
+    fn look_closely(&self) {
+        let recovering =
+            self.sending.iter().filter(|((_, lane), task)| *lane == Lane::Recovery && !task.is_finished());
+        let at = recovering.filter_map(|((vehicle, _), _)| Some(self.fleet.find(vehicle)?.ok()?.to_owned()));
+        let at: BTreeSet<_> = at.collect();
+        self.following.closely.send_if_modified(|now| {
+            let is_other = *now != at;
+            *now = at;
+            is_other
+        });
     }
 
     fn ask_for_missions(&mut self, now: Instant) {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use wingbeat_api::{Keys, paths};
 
-use crate::{StartError, addresses, client};
+use crate::client::{self, Clients};
+use crate::{StartError, addresses};
 
 /// The aircraft verifies the bundle and writes it to its card before it answers.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -34,11 +35,11 @@ pub async fn push_keys(
     let pushed = wingbeat_keys::Bundle::parse(bundle).ok().map(|bundle| bundle.terms().order());
     let keys = wingbeat_tls::Identity::new(&keys.keys.signer, &keys.keys.roster);
     let addresses = addresses(to, if keys.is_some() { "https" } else { "http" })?;
-    let client = client::new(keys.as_ref())?;
+    let clients = Clients::new(keys)?;
     let mut all = JoinSet::new();
     for (place, address) in addresses.into_iter().enumerate() {
-        let (client, keys, bundle) = (client.clone(), keys.clone(), bundle.to_owned());
-        all.spawn(async move { (place, push(&client, keys.as_ref(), address, bundle).await) });
+        let (clients, bundle) = (clients.clone(), bundle.to_owned());
+        all.spawn(async move { (place, push(&clients, address, bundle).await) });
     }
     let mut receipts = all.join_all().await;
     receipts.sort_by_key(|(place, _)| *place);
@@ -52,19 +53,14 @@ pub async fn push_keys(
     Ok(receipts.into_iter().map(|(_, receipt)| judged(receipt)).collect())
 }
 
-async fn push(
-    client: &reqwest::Client,
-    keys: Option<&wingbeat_tls::Identity>,
-    address: String,
-    bundle: String,
-) -> Receipt {
-    match client::identity(client, keys, &address).await {
+async fn push(clients: &Clients, address: String, bundle: String) -> Receipt {
+    match client::identity(clients, &address).await {
         Err(why) => Receipt { address, aircraft: None, result: Err(why) },
         Ok(identity) => {
             // This may be another connection.
-            let result = match client::only(keys, &identity.id) {
+            let result = match clients.of(&identity.id) {
                 Ok(client) => put(&client, &address, bundle).await,
-                Err(why) => Err(format!("no HTTP client: {why}")),
+                Err(why) => Err(why),
             };
             Receipt { address, aircraft: Some(identity.id), result }
         }
