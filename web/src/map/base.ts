@@ -45,6 +45,16 @@ export function newMap(container: HTMLElement, tokens: MapTokens, label: string)
   return map;
 }
 
+/** Programs that draw WebGL on the processor, as browsers name them. */
+const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
+
+/** Whether a map is drawn without a graphics card: a frame of it takes a tenth of a second then. */
+export function isDrawnBySoftware(map: MapLibreMap): boolean {
+  const gl = map.getCanvas().getContext('webgl2');
+  const named = gl?.getExtension('WEBGL_debug_renderer_info');
+  return gl != null && SOFTWARE.test(String(gl.getParameter(named?.UNMASKED_RENDERER_WEBGL ?? gl.RENDERER)));
+}
+
 /** How much of the map panels lie over. */
 export function covered(frame: HTMLElement): Sides {
   const style = getComputedStyle(frame);
