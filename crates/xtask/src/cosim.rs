@@ -22,6 +22,8 @@ const FIVE_TARGET: f64 = 2.0;
 const TEN_TARGET: f64 = 3.0;
 /// Of a processor, more than ns-3 alone takes.
 const COUPLING_TARGET_PERCENT: f64 = 10.0;
+/// Aircraft of the flights whose phases are measured, those of GZUAVCHANNEL.
+const SIZES: [u32; 6] = [1, 2, 5, 10, 25, 50];
 
 /// What a command printed.
 struct Flown {
@@ -88,36 +90,54 @@ pub(crate) fn run(root: &Path, seed: u64, program: Option<&Path>) -> Result<()> 
     };
     let fly = |plan: &str, rest: &str| fly_by(sitl.as_deref(), plan, rest);
     let verdict = |met: bool| if met { "met" } else { "**missed**" };
-    let mut rows = Vec::new();
+    let flown_by =
+        if sitl.is_some() { "real ArduCopter 3.5 in lock step" } else { "simulated flight controllers" };
+    let mut page = Page {
+        path: root.join("docs/performance.md"),
+        head: format!("Machine: {}. Flown by {flown_by}.", bench::machine()),
+        rows: Vec::new(),
+        methods: String::new(),
+    };
     let newer = sitl_4.as_deref().map(|path| (Some(path), ", flown by 4.x"));
     for (sitl, flown_by) in [(sitl.as_deref(), "")].into_iter().chain(newer) {
         let five = fly_by(sitl, "muscop-sitl.toml", "--medium ns3")?;
         let again = fly_by(sitl, "muscop-sitl.toml", "--medium ns3")?;
         let (speed, second) = (five.speed()?, again.speed()?);
-        rows.push(format!(
+        page.add(format!(
             "| `wingbeat {}`: five aircraft{flown_by}, twice | at least {FIVE_TARGET} times real time (stated for 4.x) | \
              {speed:.1} and {second:.1} times | {} |",
             five.command,
             verdict(speed.min(second) >= FIVE_TARGET)
-        ));
+        ))?;
         let is_equal = five.trace()? == again.trace()?;
-        rows.push(format!(
+        page.add(format!(
             "| the traces of both | equal | {} and {} | {} |",
             five.trace()?,
             again.trace()?,
             verdict(is_equal)
-        ));
+        ))?;
     }
     let ten = fly("gzuav-speed.toml", "--uavs 10 --medium unrestricted")?;
-    rows.push(format!(
+    page.add(format!(
         "| `wingbeat {}`: ten aircraft | at least {TEN_TARGET} times real time | {:.1} times | {} |",
         ten.command,
         ten.speed()?,
         verdict(ten.speed()? >= TEN_TARGET)
-    ));
-    let sizes = fly("gzuav-speed.toml", "")?;
-    for (line, coupling) in sizes.flights() {
-        let aircraft = before(line, " aircraft, ")?;
+    ))?;
+    // Before the sizes, of which the last ones take longest.
+    let methods = fly("dusc-methods.toml", "")?;
+    let run_times = methods.text.find("run time ").map(|at| &methods.text[at..]);
+    let run_times: Vec<&str> = run_times.unwrap_or_default().lines().take(9).collect();
+    page.methods = format!(
+        "\n\n`wingbeat {}`, one after the other:\n\n```text\n{}\n```",
+        methods.command,
+        run_times.join("\n")
+    );
+    for size in SIZES {
+        let flown = fly("gzuav-speed.toml", &format!("--uavs {size}"))?;
+        let flights = flown.flights();
+        let (line, coupling) =
+            flights.first().with_context(|| format!("`{}` printed no flight", flown.command))?;
         let (percent, met) = match coupling.and_then(percents) {
             Some((asked, flown)) => {
                 let judge = |percent: &str| {
@@ -130,31 +150,42 @@ pub(crate) fn run(root: &Path, seed: u64, program: Option<&Path>) -> Result<()> 
             }
             None => (String::new(), String::new()),
         };
-        rows.push(format!(
-            "| `wingbeat {}`, {aircraft} aircraft | ns-3 takes at most {COUPLING_TARGET_PERCENT} % more of a core than alone | {:.1} times real time; \
+        page.add(format!(
+            "| `wingbeat {}` | ns-3 takes at most {COUPLING_TARGET_PERCENT} % more of a core than alone | {:.1} times real time; \
              each 10 ms {:.0} µs autopilots and physics, {:.0} µs agents and world, {:.0} µs medium{percent} | {met} |",
-            sizes.command,
+            flown.command,
             before(line, " times real time")?,
             before(line, " us autopilots")?,
             before(line, " us agents")?,
             before(line, " us medium")?,
-        ));
+        ))?;
     }
-    let methods = fly("dusc-methods.toml", "")?;
-    let run_times = methods.text.find("run time ").map(|at| &methods.text[at..]);
-    let run_times: Vec<&str> = run_times.unwrap_or_default().lines().take(9).collect();
-    let flown_by =
-        if sitl.is_some() { "real ArduCopter 3.5 in lock step" } else { "simulated flight controllers" };
-    let measured = format!(
-        "{BEGIN}\nMachine: {}. Flown by {flown_by}.\n\n| figure | target | measured | |\n|---|---|---|---|\n{}\n\n\
-         `wingbeat {}`, one after the other:\n\n```text\n{}\n```\n{END}",
-        bench::machine(),
-        rows.join("\n"),
-        methods.command,
-        run_times.join("\n"),
-    );
-    println!("{measured}");
-    bench::replace(&root.join("docs/performance.md"), BEGIN, END, &measured)
+    println!("{}", page.text());
+    Ok(())
+}
+
+/// What is written into the page of figures after each flight: one that is ended early has shown what it measured.
+struct Page {
+    path: PathBuf,
+    head: String,
+    rows: Vec<String>,
+    methods: String,
+}
+
+impl Page {
+    fn add(&mut self, row: String) -> Result<()> {
+        self.rows.push(row);
+        bench::replace(&self.path, BEGIN, END, &self.text())
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "{BEGIN}\n{}\n\n| figure | target | measured | |\n|---|---|---|---|\n{}{}\n{END}",
+            self.head,
+            self.rows.join("\n"),
+            self.methods,
+        )
+    }
 }
 
 #[cfg(test)]
@@ -174,6 +205,5 @@ mod tests {
         assert_eq!(percents(flights[0].1.unwrap()), Some(("8.1", "90.0")));
         assert_eq!((flown.speed().unwrap(), flown.trace().unwrap()), (5.5, "0f"));
         assert_eq!(before(flights[0].0, " us agents").unwrap(), 8.0);
-        assert_eq!(before(flights[0].0, " aircraft, ").unwrap(), 5.0);
     }
 }
