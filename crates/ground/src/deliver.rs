@@ -23,8 +23,8 @@ use crate::owner::Message;
 
 /// One attempt, the connection included.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(2);
-/// An attempt without an answer is joined by another after so long: the first, which goes by a connection that is open, sooner than those
-/// that open one.
+/// An attempt without an answer is joined by another after so long: the first, which goes by the lease's open connection where there is
+/// one, sooner than those that open their own.
 const JOINED_AFTER: (Duration, Duration) = (Duration::from_millis(40), Duration::from_millis(80));
 /// So many are under way at once.
 const AT_ONCE: usize = 8;
