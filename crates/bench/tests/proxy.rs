@@ -2,7 +2,7 @@
 //! Needs `WINGBEAT_SITL` (3.5), `WINGBEAT_SITL_4` (4.x).
 
 use std::net::UdpSocket;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -73,10 +73,7 @@ fn so_it_does_with_arducopter_4() {
 }
 
 fn flies_as_inside(key: &str, output_of: Output) {
-    let Some(binary) = std::env::var_os(key).map(PathBuf::from) else {
-        println!("skipped: no SITL here; set {key} to the path of an ArduCopter SITL program");
-        return;
-    };
+    let Some(binary) = wingbeat_cosim::program::named(key) else { return };
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/plans"));
     let mut plan = Plan::read(&folder.join("muscop-sitl.toml")).unwrap();
     plan.autopilot = Some(format!("arducopter:{}", binary.display()));

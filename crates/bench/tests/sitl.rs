@@ -26,11 +26,7 @@ use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant};
 
 /// The real program; none, with a line that gives the reason, where the test is skipped.
 fn real() -> Option<PathBuf> {
-    let path = std::env::var_os("WINGBEAT_SITL").map(PathBuf::from);
-    if path.is_none() {
-        println!("skipped: no SITL here; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
-    }
-    path
+    wingbeat_cosim::program::named("WINGBEAT_SITL")
 }
 
 const HEIGHT_M: f64 = 25.0;

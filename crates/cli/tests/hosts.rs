@@ -80,11 +80,8 @@ fn one_two_and_three_computers_fly_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
     std::fs::write(&plan, PLAN).unwrap();
-    let sitl = std::env::var("WINGBEAT_SITL").ok();
-    if sitl.is_none() {
-        println!("skipped: real ArduCopters; WINGBEAT_SITL names no SITL program");
-    }
-    let flown_by = [Some("3.5.7".to_owned()), sitl.map(|path| format!("arducopter:{path}"))];
+    let sitl = wingbeat_cosim::program::named("WINGBEAT_SITL");
+    let flown_by = [Some("3.5.7".to_owned()), sitl.map(|path| format!("arducopter:{}", path.display()))];
     for (autopilot, repeat) in flown_by.iter().flatten().zip(["2", "1"]) {
         let by = ["--autopilot", autopilot, "--repeat", repeat];
         let (code, alone, said) = end(on(0, &plan, &by));

@@ -30,6 +30,16 @@ pub struct Program {
     pub dialect: Dialect,
 }
 
+/// The program that the environment names for tests, by `WINGBEAT_SITL` or `WINGBEAT_SITL_4` (4.x); `None` where that is unset or
+/// empty, with a line that says so.
+pub fn named(key: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(key).filter(|path| !path.is_empty());
+    if path.is_none() {
+        println!("skipped: no SITL here; set {key} to the path of an ArduCopter SITL program");
+    }
+    path.map(PathBuf::from)
+}
+
 impl Program {
     /// Finds a program, relative to where we run, and reads its dialect from its help.
     ///

@@ -7,13 +7,14 @@ mod programs;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration as Wall, Instant as Now};
 
 use programs::{Arguments, END, config, flown, new as program};
 use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
 use wingbeat_cosim::gazebo::measured;
 use wingbeat_cosim::json::{OUTPUTS_LEN, outputs, sensors};
+use wingbeat_cosim::program::named;
 use wingbeat_geo::{DVec3, Instant};
 use wingbeat_sim::autopilot::Autopilot;
 use wingbeat_sim::motion::BatteryParameters;
@@ -452,13 +453,7 @@ fn a_program_that_dies_is_reported_with_its_last_lines_and_leaves_nothing() {
 
 /// The real program of a test, or a line that there is none.
 fn real() -> Option<LockStep> {
-    let binary = std::env::var_os("WINGBEAT_SITL_4").map(PathBuf::from);
-    if binary.is_none() {
-        println!(
-            "skipped: no SITL of 4.x here; set WINGBEAT_SITL_4 to the path of an ArduCopter SITL program"
-        );
-    }
-    binary.map(|binary| LockStep::find(&binary).unwrap())
+    named("WINGBEAT_SITL_4").map(|binary| LockStep::find(&binary).unwrap())
 }
 
 /// An aircraft of a real ArduCopter: 40 s after it is switched on, all that it has sent. In the second flight the bench pauses

@@ -6,12 +6,13 @@ mod programs;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration as Wall, Instant as Now};
 
 use programs::{Arguments, END, config, executable, flown, old as program};
 use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
 use wingbeat_cosim::gazebo::{OUTPUTS_LEN, SENSORS_LEN};
+use wingbeat_cosim::program::named;
 use wingbeat_geo::Instant;
 use wingbeat_sim::autopilot::Autopilot;
 
@@ -235,10 +236,7 @@ fn a_serial_port_that_closes_ends_the_flight() {
 /// An aircraft of a real ArduCopter: 40 s after it is switched on, all that it has sent.
 #[test]
 fn a_real_arducopter_sends_the_same_bytes_twice() {
-    let Some(binary) = std::env::var_os("WINGBEAT_SITL").map(PathBuf::from) else {
-        println!("skipped: no SITL here; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
-        return;
-    };
+    let Some(binary) = named("WINGBEAT_SITL") else { return };
     let Some(step) = lock_step(&binary) else { return };
     let streams = "SR0_POSITION 10\nSR0_EXTRA1 10\nSR0_RAW_SENS 10\nSR0_EXT_STAT 5\n";
     let fly = || {

@@ -70,9 +70,9 @@ pub(crate) fn run(root: &Path, seed: u64, program: Option<&Path>) -> Result<()> 
         Some(program) => std::path::absolute(program)?,
         None => process::build_wingbeat(root)?,
     };
-    let sitl = std::env::var_os(SITL_KEY).map(PathBuf::from);
-    // It is not part of the command that is written down: where the program is on this machine is of no interest there.
-    let sitl_4 = std::env::var_os(SITL_4_KEY).map(PathBuf::from);
+    // They are not part of the command that is written down: where a program is on this machine is of no interest there.
+    let named = |key| std::env::var_os(key).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let (sitl, sitl_4) = (named(SITL_KEY), named(SITL_4_KEY));
     let fly_by = |sitl: Option<&Path>, plan: &str, rest: &str| -> Result<Flown> {
         let arguments = format!("bench run crates/bench/plans/{plan} --seed {seed} {rest} --phases");
         let mut command = Command::new(&program);

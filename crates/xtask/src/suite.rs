@@ -151,7 +151,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             let wingbeat = process::build_wingbeat(root)?;
             golden::run(root, &wingbeat, true, false).map(|line| println!("{line}"))
         });
-        if std::env::var_os("WINGBEAT_SITL").is_none() {
+        if std::env::var_os("WINGBEAT_SITL").is_none_or(|path| path.is_empty()) {
             println!("\nfull: no SITL; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
         }
         let larger =

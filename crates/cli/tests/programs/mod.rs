@@ -36,22 +36,12 @@ fn pretends(folder: &Path, version: &str, option: &str, body: &str) -> PathBuf {
 
 /// The real program; none, with a line that gives the reason, where the test is skipped.
 pub fn real() -> Option<PathBuf> {
-    let path = std::env::var_os("WINGBEAT_SITL").map(PathBuf::from);
-    if path.is_none() {
-        println!("skipped: no SITL here; set WINGBEAT_SITL to the path of an ArduCopter SITL program");
-    }
-    path
+    wingbeat_cosim::program::named("WINGBEAT_SITL")
 }
 
 /// The real program of 4.x, for lock step alone; none, with a line that gives the reason, where the test is skipped.
 pub fn newer_real() -> Option<PathBuf> {
-    let path = std::env::var_os("WINGBEAT_SITL_4").map(PathBuf::from);
-    if path.is_none() {
-        println!(
-            "skipped: no SITL of 4.x here; set WINGBEAT_SITL_4 to the path of an ArduCopter SITL program"
-        );
-    }
-    path
+    wingbeat_cosim::program::named("WINGBEAT_SITL_4")
 }
 
 /// Processes that work in a directory under `folder` or have it in their command line.
