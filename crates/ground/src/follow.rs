@@ -32,10 +32,18 @@ const STALLED_AFTER: Duration = Duration::from_millis(100);
 const PIECES_APART: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(600));
 /// Where the effect of a recovery command is waited for, a stream is stalled when it is silent for this.
 const STALLED_CLOSELY: Duration = Duration::from_millis(100);
-/// Then the next question is asked after so long.
-const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(120);
-/// So many questions are under way at once.
-const ASKED_AT_ONCE: usize = 4;
+
+/// How an aircraft whose stream stalls is asked. A question opens a connection unless one is idle, and waits for a second where the first
+/// packet of that is lost, in either direction: of ten packets lost one, that is each fifth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Asking {
+    /// Since the last piece of the stream.
+    after: Duration,
+    /// The next question.
+    again_after: Duration,
+    /// Under way.
+    at_once: usize,
+}
 
 /// More than any status with a hundred neighbours needs; a sender that exceeds it is broken.
 const EVENT_LEN_MAX: NonZeroUsize = NonZeroUsize::new(1 << 20).expect("not zero");
@@ -101,7 +109,8 @@ async fn listen(
     let mut asked = FuturesUnordered::new();
     let (mut heard_at, mut apart) = (Instant::now(), PIECES_APART.1);
     let is_close = |closely: &watch::Receiver<BTreeSet<String>>| closely.borrow().contains(address);
-    let mut ask_at = heard_at + stalled_after(apart, is_close(closely));
+    let mut asking = Asking::of(apart, is_close(closely));
+    let mut ask_at = heard_at + asking.after;
     // Of what was asked for; the stream brings what is older later.
     let mut newest_ms = 0;
     loop {
@@ -122,13 +131,14 @@ async fn listen(
                 }
                 continue;
             }
-            () = sleep_until(ask_at), if *received && asked.len() < ASKED_AT_ONCE => {
+            () = sleep_until(ask_at), if *received && asked.len() < asking.at_once => {
                 asked.push(client::answered(&questions, address, paths::STATUS));
-                ask_at = Instant::now() + ASKED_AGAIN_AFTER;
+                ask_at = Instant::now() + asking.again_after;
                 continue;
             }
             Ok(()) = closely.changed() => {
-                ask_at = ask_at.min(Instant::now() + stalled_after(apart, is_close(closely)));
+                asking = Asking::of(apart, is_close(closely));
+                ask_at = ask_at.min(Instant::now() + asking.after);
                 continue;
             }
         };
@@ -140,7 +150,8 @@ async fn listen(
         };
         let now = Instant::now();
         apart = (now - heard_at).clamp(PIECES_APART.0, PIECES_APART.1);
-        (heard_at, ask_at) = (now, now + stalled_after(apart, is_close(closely)));
+        asking = Asking::of(apart, is_close(closely));
+        (heard_at, ask_at) = (now, now + asking.after);
         while let Some(event) = decoder.next(&mut chunk) {
             let event = match event {
                 Ok(SseEvent::Message(event)) => event,
@@ -164,8 +175,15 @@ async fn listen(
     }
 }
 
-fn stalled_after(apart: Duration, is_close: bool) -> Duration {
-    if is_close { STALLED_CLOSELY } else { 2 * apart + STALLED_AFTER }
+impl Asking {
+    /// Where the pieces come so far apart, and the effect of a recovery command is waited for or not.
+    fn of(apart: Duration, is_close: bool) -> Self {
+        let again_after = Duration::from_millis(if is_close { 80 } else { 120 });
+        match is_close {
+            true => Self { after: STALLED_CLOSELY, again_after, at_once: 8 },
+            false => Self { after: 2 * apart + STALLED_AFTER, again_after, at_once: 4 },
+        }
+    }
 }
 
 /// What an event means; `None` for a kind that a newer aircraft may send.
@@ -289,13 +307,65 @@ mod tests {
         assert_eq!(times_ms, [1_000, 1_500, 2_000]);
     }
 
+    /// Of two aircraft whose streams stall one after the other, which one is asked for its status first, where the effect of a recovery is
+    /// waited for at the later one.
+    async fn asked_first() -> Option<&'static str> {
+        let (asked, mut order) = mpsc::unbounded_channel();
+        let watched = watch::Sender::default();
+        let (owner, mut messages) = mpsc::channel(64);
+        let mut all = Vec::new();
+        for name in ["another", "watched"] {
+            let status =
+                crate::fleet::tests::status("00000000000000a1", wingbeat_api::StateId::SetupFinished);
+            let text = format!("event: status\ndata: {}\n\n", serde_json::to_string(&status).unwrap());
+            let events = move || async move {
+                let begin = futures_util::stream::iter([Ok::<_, std::io::Error>(Bytes::from(text))]);
+                Body::from_stream(begin.chain(futures_util::stream::pending()))
+            };
+            let asked = asked.clone();
+            let now = move || async move {
+                let _ = asked.send(name);
+                axum::Json(status)
+            };
+            let router = Router::new().route(paths::EVENTS, get(events)).route(paths::STATUS, get(now));
+            let (address, server) = serve(router).await;
+            let (clients, owner) = (Clients::new(None).unwrap(), owner.clone());
+            let mut closely = watched.subscribe();
+            let to = address.clone();
+            all.push(server);
+            tokio::spawn(async move { listen(&clients, 0, &to, &owner, &mut closely, &mut false).await });
+            while !matches!(messages.recv().await, Some(Message::Status { .. })) {}
+            if name == "watched" {
+                watched.send_replace(BTreeSet::from([address]));
+            }
+        }
+        let first = order.recv().await;
+        all.iter().for_each(JoinHandle::abort);
+        first
+    }
+
+    #[tokio::test]
+    async fn the_aircraft_that_is_watched_is_asked_sooner() {
+        // Where more than a second passes between both streams, the machine is at fault, and is given another chance.
+        for _ in 0..5 {
+            if asked_first().await == Some("watched") {
+                return;
+            }
+        }
+        panic!("five times the one that was not watched was asked first");
+    }
+
     #[test]
     fn a_stream_is_stalled_sooner_where_an_effect_is_waited_for() {
         let ms = Duration::from_millis;
-        for (apart_ms, is_close, after_ms) in
-            [(100, false, 300), (600, false, 1_300), (100, true, 100), (600, true, 100)]
-        {
-            assert_eq!(stalled_after(ms(apart_ms), is_close), ms(after_ms));
+        for (apart_ms, is_close, after_ms, again_after_ms, at_once) in [
+            (100, false, 300, 120, 4),
+            (600, false, 1_300, 120, 4),
+            (100, true, 100, 80, 8),
+            (600, true, 100, 80, 8),
+        ] {
+            let expected = Asking { after: ms(after_ms), again_after: ms(again_after_ms), at_once };
+            assert_eq!(Asking::of(ms(apart_ms), is_close), expected);
         }
     }
 

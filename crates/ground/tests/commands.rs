@@ -40,6 +40,27 @@ async fn a_recovery_command_is_repeated_until_its_effect_is_seen() {
     assert_eq!(fake.received().len(), received, "nothing is sent after the effect was seen");
 }
 
+/// So that a connection is open when a command is to go. A renewal that is under way has it; then the next command is looked at.
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_go_by_the_connection_that_renews_the_lease() {
+    let fake = Fake::start(1).await;
+    let handle = ground(std::slice::from_ref(&fake)).await;
+    picture(&handle, "its status arrives", all_up).await;
+    for command in 0..20 {
+        let renewed = fake.lock().leased_from.len();
+        eventually("its lease is renewed", async || (fake.lock().leased_from.len() > renewed).then_some(()))
+            .await;
+        let name = format!("h{command}");
+        handle.command(request(&name, Command::Hold, &[id(1)])).await.expect("holding is always possible");
+        picture(&handle, "it is seen", |p| result(p, &name, &id(1)).0 == VehicleOutcome::EffectSeen).await;
+        let inner = fake.lock();
+        if inner.commanded_from.iter().any(|port| inner.leased_from.contains(port)) {
+            return;
+        }
+    }
+    panic!("20 commands came, none by a connection of its lease");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_command_never_waits_for_a_slow_setup() {
     let fake = Fake::start(1).await;

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
@@ -20,9 +20,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use wingbeat_api::{
     AircraftStatus, ApiError, Check, Command, CommandOutcome, CommandProgress, CommandReply, CommandRequest,
-    CommandStage, FleetCommandRequest, FleetPicture, FlightController, GeoPoint, Identity, LinkState,
-    LogLine, Measurements, MissionSummary, MissionUpload, Navigation, Radio, Severity, StateId,
-    VehicleOutcome, paths,
+    CommandStage, FleetCommandRequest, FleetPicture, FlightController, GeoPoint, Identity, LeaseGrant,
+    LeaseRequest, LinkState, LogLine, Measurements, MissionSummary, MissionUpload, Navigation, Radio,
+    Severity, StateId, VehicleOutcome, paths,
 };
 use wingbeat_ground::{Config, Ground, Handle, Hosts};
 
@@ -51,6 +51,9 @@ pub(crate) struct Inner {
     /// Connected, but saying nothing.
     pub(crate) mute: bool,
     pub(crate) status_every: Duration,
+    /// The ports of the connections by which its lease was taken and renewed, and by which commands came.
+    pub(crate) leased_from: Vec<u16>,
+    pub(crate) commanded_from: Vec<u16>,
 }
 
 #[derive(Clone)]
@@ -86,6 +89,8 @@ impl Fake {
             logs: Vec::new(),
             mute: false,
             status_every: Duration::from_millis(100),
+            leased_from: Vec::new(),
+            commanded_from: Vec::new(),
         };
         let fake =
             Self { address, inner: Arc::new(Mutex::new(inner)), alive: Arc::new(watch::Sender::new(true)) };
@@ -100,7 +105,9 @@ impl Fake {
             .route(paths::EVENTS, get(events))
             .route(paths::MISSION, get(mission).put(put_mission))
             .route(paths::COMMANDS, post(command))
-            .with_state(self.clone());
+            .route(paths::LEASE, post(lease))
+            .with_state(self.clone())
+            .into_make_service_with_connect_info::<SocketAddr>();
         let mut alive = self.alive.subscribe();
         tokio::spawn(async move {
             let end = async move { drop(alive.wait_for(|alive| !alive).await) };
@@ -264,9 +271,23 @@ async fn put_mission(State(fake): State<Fake>, Json(mission): Json<MissionUpload
     Json(summary).into_response()
 }
 
-async fn command(State(fake): State<Fake>, Json(request): Json<CommandRequest>) -> Response {
+async fn lease(
+    State(fake): State<Fake>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Json(request): Json<LeaseRequest>,
+) -> Json<LeaseGrant> {
+    fake.lock().leased_from.push(from.port());
+    Json(LeaseGrant { console: request.console, left_ms: request.ttl_ms, token: Some("token".to_owned()) })
+}
+
+async fn command(
+    State(fake): State<Fake>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Json(request): Json<CommandRequest>,
+) -> Response {
     let reply = {
         let mut inner = fake.lock();
+        inner.commanded_from.push(from.port());
         let (id, state) = (request.id.clone(), inner.status.state);
         let known = inner.status.commands.iter().any(|progress| progress.id == id);
         inner.received.push(request.clone());
