@@ -82,20 +82,22 @@ async function until(what, limitMs, holds, fleet) {
   }
 }
 
-/** What the fleet's table shows. */
+/** What the fleet's table shows, and where the ground service has each aircraft. */
 export const rows = (page) =>
-  page.getByTestId('aircraft-row').evaluateAll((all) =>
-    all.map(({ dataset }) => ({
+  page.getByTestId('aircraft-row').evaluateAll(async (all) => {
+    const fleet = await fetch('/api/v1/fleet').then((answer) => answer.json(), () => undefined);
+    const places = new Map((fleet?.aircraft ?? []).map(({ status }) => [status?.id, status?.navigation?.position]));
+    return all.map(({ dataset }) => ({
       id: dataset.id,
       state: dataset.state,
       mode: dataset.mode,
       armed: dataset.armed === 'true',
       avoiding: dataset.avoiding,
       excluded: dataset.excluded === 'true',
-      lat: Number.parseFloat(dataset.lat),
-      lon: Number.parseFloat(dataset.lon),
-    })),
-  );
+      lat: places.get(dataset.id)?.latitude_deg ?? Number.NaN,
+      lon: places.get(dataset.id)?.longitude_deg ?? Number.NaN,
+    }));
+  });
 
 export function distanceM(a, b) {
   const north = (b.lat - a.lat) * 111_195;

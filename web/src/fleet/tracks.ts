@@ -38,6 +38,11 @@ export class Tracks {
     }
   }
 
+  /** Aircraft that have one. */
+  get size(): number {
+    return this.#points.size;
+  }
+
   /** The pieces of an aircraft's track, oldest first, each of two points at least. */
   pieces(address: string): Coordinate[][] {
     const pieces: Coordinate[][] = [];

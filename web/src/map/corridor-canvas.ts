@@ -1,25 +1,21 @@
 /**
- * Draws corridors on a canvas of their own, between the map and the aircraft. One stroke of a canvas covers every place once, however
+ * Draws corridors on a canvas between the map and the aircraft. One stroke of a canvas covers every place once, however
  * often a route returns to it; lines and areas of the map would be darker there.
  */
 import type { Map as MapLibreMap } from 'maplibre-gl';
 import type { GeoPoint } from '../api/model';
 import type { Strip } from './corridor';
+import { TILE_PX } from './mercator';
 import type { MapTokens } from './style';
 
-/** A pixel of MapLibre's zoom 0 on the equator: 512 of them around the earth. */
-const METRES_PER_PIXEL = 40_075_016.686 / 512;
+/** A pixel of zoom 0 on the equator. */
+const METRES_PER_PIXEL = 40_075_016.686 / TILE_PX;
 
 export const pixels = (metres: number, latitudeDeg: number, zoom: number): number => (metres * 2 ** zoom) / (METRES_PER_PIXEL * Math.cos((latitudeDeg * Math.PI) / 180));
 
-export function drawCorridors(canvas: HTMLCanvasElement, map: MapLibreMap, tokens: MapTokens, strips: readonly Strip[], crossed: readonly Strip[]): void {
-  const { clientWidth: width, clientHeight: height } = canvas;
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  const context = canvas.getContext('2d');
-  if (!context) return;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+/** On an empty canvas: what is there already is erased where they lie. */
+export function drawCorridors(context: CanvasRenderingContext2D, map: MapLibreMap, tokens: MapTokens, strips: readonly Strip[], crossed: readonly Strip[]): void {
+  context.save();
   [context.lineJoin, context.lineCap] = ['round', 'round'];
   const project = ({ longitude_deg, latitude_deg }: GeoPoint) => map.project([longitude_deg, latitude_deg]);
   const zoom = map.getZoom();
@@ -50,4 +46,5 @@ export function drawCorridors(canvas: HTMLCanvasElement, map: MapLibreMap, token
   context.globalCompositeOperation = 'source-over';
   stroke(all, tokens.mission, 0.12);
   stroke(paths(crossed), tokens.warn, 0.3);
+  context.restore();
 }

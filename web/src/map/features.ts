@@ -3,7 +3,6 @@ import type { Feature, FeatureCollection, Geometry } from 'geojson';
 import type { FleetMission, GeoPoint } from '../api/model';
 import type { Homes } from '../fleet/homes';
 import type { Aircraft } from '../fleet/state';
-import type { Tracks } from '../fleet/tracks';
 import { numberId } from './symbols';
 
 /** Colours that aircraft share in turn; the tokens are `--aircraft-0` and on. */
@@ -31,17 +30,6 @@ export function circle({ latitude_deg, longitude_deg }: GeoPoint, radiusM: numbe
     const angle = (2 * Math.PI * (index % CORNERS)) / CORNERS;
     return [longitude_deg + across * Math.sin(angle), latitude_deg + up * Math.cos(angle)];
   });
-}
-
-export function trackFeatures(fleet: readonly Aircraft[], colours: ReadonlyMap<string, number>, tracks: Tracks): FeatureCollection {
-  return collection(
-    fleet.flatMap(({ fleet: { address } }) => {
-      const coordinates = tracks.pieces(address);
-      return coordinates.length > 0
-        ? [feature({ type: 'MultiLineString', coordinates }, { colour: colours.get(address) ?? 0 })]
-        : [];
-    }),
-  );
 }
 
 /** More missions than these would cover one another and the aircraft: then only those of selected aircraft are drawn. */

@@ -1,5 +1,6 @@
 /** Draws the graticule under the map, which is transparent: meridians, parallels, their labels. */
 import type { Map as MapLibreMap } from 'maplibre-gl';
+import { cleared } from './canvas';
 import { cellMetres, latitudeLabel, lines, longitudeLabel, spacingDeg } from './graticule';
 import type { MapTokens } from './style';
 
@@ -20,11 +21,8 @@ export function drawGraticule(canvas: HTMLCanvasElement, map: MapLibreMap, token
   if (drawn.get(canvas) === key || width === 0 || height === 0) return;
   drawn.set(canvas, key);
 
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  const context = canvas.getContext('2d');
+  const context = cleared(canvas);
   if (!context) return;
-  context.scale(ratio, ratio);
   context.font = FONT;
   context.strokeStyle = tokens.grid;
   context.fillStyle = tokens.gridText;

@@ -3,6 +3,7 @@
  * stand inside the symbols, so that no label has to give way.
  */
 import type { GeoPoint } from '../api/model';
+import { cleared } from './canvas';
 import type { Mark } from './marks';
 import { Sprites, type Box } from './sprites';
 import type { MapTokens } from './style';
@@ -43,14 +44,8 @@ export function drawAircraft(
 ): Drawn[] {
   const { clientWidth: width, clientHeight: height } = canvas;
   const ratio = window.devicePixelRatio || 1;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-  }
-  const context = canvas.getContext('2d');
+  const context = cleared(canvas);
   if (!context) return [];
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
   context.textAlign = 'center';
   context.textBaseline = 'middle';
   context.lineJoin = 'round';

@@ -43,7 +43,7 @@ export function readTokens(element: HTMLElement): MapTokens {
   return tokens;
 }
 
-export const SOURCES = ['site', 'mission', 'formation', 'tracks', 'avoidance', 'plan', 'region'] as const;
+export const SOURCES = ['site', 'mission', 'formation', 'avoidance', 'plan', 'region'] as const;
 
 export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): StyleSpecification {
   // Deep enough that positions keep their centimetres at the closest zoom.
@@ -118,11 +118,6 @@ export function mapStyle(tokens: MapTokens, ground?: GroundMap, dark = false): S
           'icon-image': ['get', 'slot'], 'icon-padding': 0, 'icon-ignore-placement': true,
           'symbol-sort-key': ['case', ['get', 'chosen'], 0, 1],
         },
-      },
-      {
-        id: 'tracks', type: 'line', source: 'tracks',
-        layout: { 'line-join': 'round', 'line-cap': 'round' },
-        paint: { 'line-color': colour, 'line-width': 1.5, 'line-opacity': 0.55 },
       },
       {
         id: 'places', type: 'fill', source: 'avoidance', filter: ['==', ['get', 'kind'], 'place'],
