@@ -84,6 +84,8 @@ pub enum Kind {
     Datagrams,
     /// The operator commands *Hold*, *Return* and *Land* within a second, from two consoles.
     Consoles,
+    /// Batteries run low, one's or all, and aircraft end their flights by their reserve: of charge, or of voltage.
+    Reserve,
     /// The piloted leader's companion, radio or motors are lost.
     FollowLeaderKilled,
     /// The leader's radio is silent for a while.
@@ -110,6 +112,8 @@ pub enum Kind {
     FollowDaemonRestarts,
     /// A pilot takes a follower.
     FollowPilotTakes,
+    /// Batteries run low, a follower's or all.
+    FollowReserve,
     /// Aircraft on missions of their own, side by side (Mission): one loses its line or its companion, a pilot takes it, or
     /// the operator holds it.
     MissionFaults,
@@ -121,6 +125,8 @@ pub enum Kind {
     OwnFailsafe,
     /// Satellites are lost, or an estimate drifts, likewise.
     OwnGnss,
+    /// Batteries run low, likewise.
+    OwnReserve,
 }
 
 impl Kind {
@@ -138,7 +144,7 @@ impl Kind {
         Self::Combined,
     ];
     /// What else goes wrong with such a swarm: no part of [`Kind::Combined`].
-    pub const TROUBLE: [Self; 10] = [
+    pub const TROUBLE: [Self; 11] = [
         Self::SerialCut,
         Self::SerialFlaps,
         Self::AutopilotReboots,
@@ -149,12 +155,19 @@ impl Kind {
         Self::TwoDaemons,
         Self::Datagrams,
         Self::Consoles,
+        Self::Reserve,
     ];
     /// The kinds of aircraft on missions of their own (Mission, Sweep, MBCAP).
-    pub const OWN: [Self; 5] =
-        [Self::MissionFaults, Self::SweepFaults, Self::MbcapFaults, Self::OwnFailsafe, Self::OwnGnss];
+    pub const OWN: [Self; 6] = [
+        Self::MissionFaults,
+        Self::SweepFaults,
+        Self::MbcapFaults,
+        Self::OwnFailsafe,
+        Self::OwnGnss,
+        Self::OwnReserve,
+    ];
     /// The kinds of a formation that follows a piloted leader (FollowMe).
-    pub const FOLLOWING: [Self; 13] = [
+    pub const FOLLOWING: [Self; 14] = [
         Self::FollowLeaderKilled,
         Self::FollowLeaderSilent,
         Self::FollowSlaveKilled,
@@ -168,6 +181,7 @@ impl Kind {
         Self::FollowGnss,
         Self::FollowDaemonRestarts,
         Self::FollowPilotTakes,
+        Self::FollowReserve,
     ];
 
     /// Every kind.
@@ -187,10 +201,13 @@ impl Kind {
             | Self::PilotTakes
             | Self::Failsafe
             | Self::Gnss
+            | Self::Reserve
             | Self::FollowGnss
             | Self::FollowPilotTakes
+            | Self::FollowReserve
             | Self::OwnFailsafe
-            | Self::OwnGnss => true,
+            | Self::OwnGnss
+            | Self::OwnReserve => true,
             Self::MasterKilled
             | Self::CentreKilled
             | Self::SlaveKilled

@@ -20,6 +20,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
+use wingbeat_agent::energy::Reserve;
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination, Input, Outputs, Reply};
 use wingbeat_api::ReadMission;
 use wingbeat_cosim::hosts::Federation;
@@ -106,6 +107,8 @@ pub struct Scenario {
     pub ground_altitude_mm: i32,
     /// The batteries, where they are not the task's.
     pub charge: Option<Charge>,
+    /// What is kept of them, where `charge` is one: otherwise nothing limits a flight.
+    pub reserve: Reserve,
     /// Where the aircraft stand, metres east and north of [`ORIGIN`]; empty: as the task has it.
     pub starts: Vec<DVec3>,
     /// What goes wrong.
@@ -307,6 +310,7 @@ impl Scenario {
             gnss_bias_m: 0.0,
             ground_altitude_mm: ORIGIN.altitude_mm,
             charge: None,
+            reserve: Reserve::default(),
             starts: Vec::new(),
             trouble: Vec::new(),
             scripts: Vec::new(),
@@ -550,7 +554,7 @@ impl Scenario {
         }
         self.settings.apply(&mut config.coordination);
         // The published flights had no limit on the battery.
-        let energy = config.energy.filter(|_| self.charge.is_some());
+        let energy = config.energy.and(self.charge).map(|_| self.reserve);
         AgentConfig { companion_loss: CompanionLoss::EndsWithIt, energy, ..config }
     }
 

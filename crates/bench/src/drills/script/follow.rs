@@ -20,7 +20,10 @@ const EAST_E7: i32 = 349_000;
 
 pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
     let mut rng = rng::child(seed, kind.name(), 0);
-    let scenario = scenario(&mut rng::child(seed, "follow scenario", 0), aircraft);
+    let mut scenario = scenario(&mut rng::child(seed, "follow scenario", 0), aircraft);
+    if kind == Kind::FollowReserve {
+        trouble::keep_reserve(&mut rng, &mut scenario);
+    }
     let (stops_after_s, hover_s) = (between(&mut rng, 1.0, 4.0), between(&mut rng, 2.0, 70.0));
     Script {
         others: (kind == Kind::FollowStranger).then(|| elsewhere(&scenario)),
@@ -39,6 +42,12 @@ fn steps(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Vec<Step> {
         Kind::FollowGnss => Kind::Gnss,
         Kind::FollowDaemonRestarts => Kind::DaemonRestarts,
         Kind::FollowPilotTakes => Kind::PilotTakes,
+        Kind::FollowReserve => {
+            let follower = Role::Follower(below(rng, 1_000) as usize);
+            let (stage, delay) = stage(rng);
+            let all = trouble::batteries(rng, follower, aircraft).into_iter();
+            return all.map(|(later, act)| Step { whose, stage, delay: delay + later, act }).collect();
+        }
         _ => return step(rng, kind, aircraft).into_iter().collect(),
     };
     let follower = Role::Follower(below(rng, 1_000) as usize);

@@ -23,6 +23,7 @@ pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
     };
     let steps = match like {
         Some(like) => trouble_of_one(&mut rng, like),
+        None if kind == Kind::OwnReserve => batteries(&mut rng, aircraft),
         None => vec![step(&mut rng)],
     };
     let (after_hold, pilot_hover) = (Command::Land, seconds(20.0));
@@ -30,22 +31,35 @@ pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
     if kind == Kind::OwnFailsafe {
         script.scenario.parameters.extend(trouble::battery_failsafe(&mut rng));
     }
+    if kind == Kind::OwnReserve {
+        trouble::keep_reserve(&mut rng, &mut script.scenario);
+    }
     script
+}
+
+/// Batteries that run low as one aircraft takes off, or flies.
+fn batteries(rng: &mut Pcg64Mcg, aircraft: usize) -> Vec<Step> {
+    let (whose, stage, delay) = when(rng);
+    let all = trouble::batteries(rng, whose, aircraft).into_iter();
+    all.map(|(later, act)| Step { whose, stage, delay: delay + later, act }).collect()
+}
+
+/// One aircraft as it takes off, or flies.
+fn when(rng: &mut Pcg64Mcg) -> (Role, Stage, Duration) {
+    let whose = Role::Follower(below(rng, 1_000) as usize);
+    let (stage, within_s) = one_of(rng, [(Stage::TakingOff, 8.0), (Stage::Mission(1), 40.0)]);
+    (whose, stage, seconds(between(rng, 0.0, within_s)))
 }
 
 /// What goes wrong with one aircraft as it takes off, or flies.
 fn trouble_of_one(rng: &mut Pcg64Mcg, like: Kind) -> Vec<Step> {
-    let whose = Role::Follower(below(rng, 1_000) as usize);
-    let (stage, within_s) = one_of(rng, [(Stage::TakingOff, 8.0), (Stage::Mission(1), 40.0)]);
-    let delay = seconds(between(rng, 0.0, within_s));
+    let (whose, stage, delay) = when(rng);
     let step = |fault| Step { whose, stage, delay, act: Act::Inflict(whose, fault) };
     trouble::draw(rng, like).into_iter().map(step).collect()
 }
 
 fn step(rng: &mut Pcg64Mcg) -> Step {
-    let whose = Role::Follower(below(rng, 1_000) as usize);
-    let (stage, within_s) = one_of(rng, [(Stage::TakingOff, 8.0), (Stage::Mission(1), 40.0)]);
-    let delay = seconds(between(rng, 0.0, within_s));
+    let (whose, stage, delay) = when(rng);
     let (vehicle, until) = (0, Instant::ZERO + seconds(between(rng, 1.0, 60.0)));
     let pilots = trouble::draw(rng, Kind::PilotTakes);
     let act = match below(rng, 5) {
@@ -67,7 +81,7 @@ fn scenario(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Scenario {
         Kind::SweepFaults => Variant::Sweep,
         Kind::MbcapFaults => Variant::MbcapE,
         // Paths that cross twice as often as each of the others.
-        Kind::OwnFailsafe | Kind::OwnGnss => {
+        Kind::OwnFailsafe | Kind::OwnGnss | Kind::OwnReserve => {
             one_of(rng, [Variant::Off, Variant::Sweep, Variant::MbcapE, Variant::MbcapE])
         }
         // `MissionFaults`; other kinds are drawn elsewhere.

@@ -29,7 +29,7 @@ pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
             })
             .collect()
     } else if Kind::TROUBLE.contains(&kind) {
-        trouble(&mut rng, kind)
+        trouble(&mut rng, kind, aircraft)
     } else {
         vec![step(&mut rng, kind, aircraft)]
     };
@@ -38,11 +38,14 @@ pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
     if kind == Kind::Failsafe {
         script.scenario.parameters.extend(trouble::battery_failsafe(&mut rng));
     }
+    if kind == Kind::Reserve {
+        trouble::keep_reserve(&mut rng, &mut script.scenario);
+    }
     script
 }
 
 /// What goes wrong at one stage of one aircraft, or on the channel from the beginning on.
-fn trouble(rng: &mut Pcg64Mcg, kind: Kind) -> Vec<Step> {
+fn trouble(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Vec<Step> {
     let follower = Role::Follower(below(rng, 1_000) as usize);
     let whose = one_of(rng, [Role::Master, Role::Leader, follower]);
     let (stage, delay) = match kind {
@@ -56,6 +59,9 @@ fn trouble(rng: &mut Pcg64Mcg, kind: Kind) -> Vec<Step> {
     }
     if kind == Kind::TwoDaemons {
         return trouble::two_daemons(rng, whose).into_iter().map(step).collect();
+    }
+    if kind == Kind::Reserve {
+        return trouble::batteries(rng, whose, aircraft).into_iter().map(step).collect();
     }
     let inflict = |fault| (Duration::ZERO, Act::Inflict(whose, fault));
     trouble::draw(rng, kind).into_iter().map(inflict).map(step).collect()

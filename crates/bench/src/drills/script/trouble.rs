@@ -9,6 +9,7 @@ use wingbeat_sim::rng::Pcg64Mcg;
 
 use super::{Act, Death, Role, below, between, one_of, seconds};
 use crate::drills::Kind;
+use crate::scenario::{Charge, Scenario};
 
 /// An estimate that nothing checks may be off by so much over the ground, metres: aircraft land 10 m apart, and of those
 /// 5 m are the least separation and 1 m is the position noise of two.
@@ -17,6 +18,8 @@ const DRIFT_MOST_M: f64 = 4.0;
 const DRIFT_UP_MOST_M: f64 = 3.0;
 /// What is left of a battery when its failsafe acts, mAh.
 const LOW_MAH: f32 = 2_000.0;
+/// A value of `BATT_MONITOR`: no current is measured, and no charge estimated.
+const VOLTAGE_ALONE: f32 = 3.0;
 
 /// The faults that a kind of drill inflicts on one aircraft, with the aircraft 0 and an end that counts from the time when
 /// they happen ([`Fault::moved`]).
@@ -102,6 +105,30 @@ pub(super) fn battery_failsafe(rng: &mut Pcg64Mcg) -> [(Parameter, f32); 4] {
         (Parameter::BATT_FS_LOW_ACT, action),
         (Parameter::BATT_LOW_MAH, LOW_MAH),
     ]
+}
+
+/// What is kept of the batteries: of the charge, or of the voltage where a monitor estimates no charge.
+pub(super) fn keep_reserve(rng: &mut Pcg64Mcg, scenario: &mut Scenario) {
+    scenario.charge = Some(Charge { capacity_mah: None, percent: 100.0 });
+    if below(rng, 2) == 1 {
+        scenario.parameters.push((Parameter::BATT_MONITOR, VOLTAGE_ALONE));
+        let millivolts = |volts: f64| (volts * 1e3) as u16;
+        scenario.reserve.return_below_mv = millivolts(between(rng, 14.8, 15.2));
+        scenario.reserve.land_below_mv = millivolts(between(rng, 13.6, 14.4));
+    }
+}
+
+/// The battery of one has little left; half of the time those of all others too, within 20 s.
+pub(super) fn batteries(rng: &mut Pcg64Mcg, whose: Role, aircraft: usize) -> Vec<(Duration, Act)> {
+    let mut runs_low = |role, within_s| {
+        let percent = between(rng, 5.0, 45.0);
+        (seconds(between(rng, 0.0, within_s)), Act::Inflict(role, Fault::BatteryAt { vehicle: 0, percent }))
+    };
+    let first = runs_low(whose, 0.0);
+    let others = [Role::Master, Role::Leader].into_iter().chain((0..aircraft).map(Role::Follower));
+    let others: Vec<_> = others.filter(|role| *role != whose).map(|role| runs_low(role, 20.0)).collect();
+    let others = if below(rng, 2) == 1 { others } else { vec![] };
+    std::iter::once(first).chain(others).collect()
 }
 
 /// The daemon of one ends and is started again; within 15 s that of another ends, half of the time for good. Where both are one
