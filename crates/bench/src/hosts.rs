@@ -94,6 +94,9 @@ impl Answering for Another {
 pub(crate) fn open(hosts: Hosts, jobs: &mut Jobs) -> Result<()> {
     hosts.check()?;
     let identity = identity(jobs)?;
+    // HELICS says it in other words, and after half a minute.
+    let port = std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, hosts.port));
+    drop(port.with_context(|| format!("hosts.port: found {}, expected a port that is free", hosts.port))?);
     eprintln!("waiting at port {} for {} other computers", hosts.port, hosts.count - 1);
     let root = Root::listen(hosts.port, hosts.count, SILENCE).context("hosts")?;
     eprintln!("all {} computers are there, HELICS {}", hosts.count, root.version());

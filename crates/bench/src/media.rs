@@ -172,11 +172,13 @@ struct Replay<'a> {
 impl Replay<'_> {
     /// Lets everything happen until then; what happens in that instant only where places do not change in it.
     fn until(&mut self, until: Instant, moves: bool) -> Result<()> {
+        // Before it is told where the radios are nothing happens in it.
+        if self.places.is_empty() {
+            return Ok(());
+        }
         while self.medium.poll_timeout() < until || (!moves && self.medium.poll_timeout() == until) {
             let at = if self.medium.looks_ahead() { until } else { self.medium.poll_timeout() };
-            if !self.places.is_empty() {
-                self.medium.moved(at, &self.places);
-            }
+            self.medium.moved(at, &self.places);
             self.medium.advance(at, &mut self.received).map_err(|why| anyhow!("medium: {why}"))?;
             // It has come to that time, whatever is next in it.
             let is_there = self.medium.looks_ahead() && self.received.is_empty();
@@ -369,6 +371,24 @@ mod tests {
         assert!(received[1] < received[2] && received[2] < received[0], "{received:?}");
         assert_eq!(outcome.trace_hash, run::run(&plan, folder, 3, 3).unwrap().trace_hash);
         assert_ne!(outcome.trace_hash, run::run(&plan, folder, 4, 1).unwrap().trace_hash);
+    }
+
+    #[test]
+    fn a_flight_is_put_through_ns3_by_every_method() {
+        let Ok(_) = ns3::find().map_err(|why| println!("skipped: {why:#}")) else { return };
+        let mut plan = plan();
+        plan.media.truncate(1);
+        for method in ["next-event", "coupled", "stepwise", "asynchronous"] {
+            let text = format!("name = \"{method}\"\nmodel = \"ns3\"\nns3 = {{ method = \"{method}\" }}");
+            plan.media.push(toml::from_str::<Network>(&text).unwrap());
+        }
+        let outcome = run::run(&plan, Path::new(FOLDER), 3, 1).unwrap();
+        assert!(outcome.failed.is_empty(), "{:?}", outcome.failed);
+        for method in ["next-event", "coupled", "stepwise", "asynchronous"] {
+            assert!(outcome.table.contains(method), "{}", outcome.table);
+        }
+        let found = plan.set_medium("csma").unwrap_err().to_string();
+        assert_eq!(found, "medium: found csma beside the plan's [[media]], expected a plan with one medium");
     }
 
     #[test]

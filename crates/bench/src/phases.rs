@@ -311,7 +311,7 @@ mod tests {
         plan.keep(Some(2), None).unwrap();
         let has_ns3 = ns3::find().map_err(|why| println!("ns-3 skipped: {why:#}")).is_ok();
         for medium in ["unrestricted", "ns3"].into_iter().take(if has_ns3 { 2 } else { 1 }) {
-            plan.set_medium(medium);
+            plan.set_medium(medium).unwrap();
             let plain = run::run(&plan, folder, 3, 1).unwrap();
             let (watched, phases) = run::run_watched(&plan, folder, 3).unwrap();
             assert!(watched.failed.is_empty(), "{:?}", watched.failed);

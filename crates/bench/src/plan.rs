@@ -312,9 +312,11 @@ impl Plan {
     /// # Errors
     /// Names the file, the line, what was found and what was expected.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("plan {}", path.display()))?;
-        Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
-            .with_context(|| format!("plan {}", path.display()))
+        let place = || format!("plan {}", path.display());
+        // What is no file may have no end.
+        ensure!(std::fs::metadata(path).with_context(place)?.is_file(), "{}: found no file", place());
+        let text = std::fs::read_to_string(path).with_context(place)?;
+        Self::parse(&text, path.parent().unwrap_or(Path::new("."))).with_context(place)
     }
 
     /// The same for text that did not come from a disk; the files that it names are relative to `folder`.
@@ -381,11 +383,17 @@ impl Plan {
     }
 
     /// Another medium than the plan's, by the names of `channel.model`.
-    pub fn set_medium(&mut self, model: &str) {
+    ///
+    /// # Errors
+    /// The plan puts one flight through several.
+    pub fn set_medium(&mut self, model: &str) -> Result<()> {
+        ensure!(
+            self.media.is_empty(),
+            "medium: found {model} beside the plan's [[media]], expected a plan with one medium"
+        );
         model.clone_into(&mut self.channel.model);
         self.vary.channel.clear();
-        self.media.clear();
-        self.broadcasts = None;
+        Ok(())
     }
 
     /// Another method than the plan's, by the names of `channel.ns3.method`.

@@ -294,7 +294,7 @@ fn fly_all(
 /// Does all jobs on so many threads; the results are in their order.
 ///
 /// # Errors
-/// That of the first job in their order that has one; all are done.
+/// That of the first job in their order that has one; after it none is begun.
 pub fn each<J: Sync, R: Send>(
     jobs: &[J],
     threads: usize,
@@ -309,6 +309,9 @@ pub fn each<J: Sync, R: Send>(
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(job) = jobs.get(i) else { return };
                     let result = run(job);
+                    if result.is_err() {
+                        next.store(jobs.len(), Ordering::Relaxed);
+                    }
                     results.lock().expect("no job panics while it holds the list")[i] = Some(result);
                 }
             });
@@ -323,6 +326,18 @@ mod tests {
     use super::*;
     use crate::flight::fly;
     use crate::scenario::Variant;
+
+    #[test]
+    fn after_a_job_that_fails_none_is_begun() {
+        let begun = AtomicUsize::new(0);
+        let run = |job: &u32| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            ensure!(*job != 2, "found {job}");
+            Ok(*job)
+        };
+        assert_eq!(each(&[1, 2, 3, 4], 1, run).unwrap_err().to_string(), "found 2");
+        assert_eq!(begun.load(Ordering::Relaxed), 2);
+    }
 
     #[test]
     fn the_number_of_threads_changes_nothing() {
@@ -422,12 +437,12 @@ mod tests {
             println!("skipped: {why:#}");
             return;
         }
-        plan.set_medium("ns3:aodv");
+        plan.set_medium("ns3:aodv").unwrap();
         let [one, two] = [1, 2].map(|_| run(&plan, &folder, 5, 1).unwrap());
         assert!(one.failed.is_empty(), "{:?}", one.failed);
         assert_eq!((&one.table, one.trace_hash), (&two.table, two.trace_hash));
         assert!(one.table.contains("flow 2 to 9, routing aodv: "), "{}", one.table);
-        plan.set_medium("csma");
+        plan.set_medium("csma").unwrap();
         assert_ne!(one.trace_hash, run(&plan, &folder, 5, 1).unwrap().trace_hash);
     }
 
@@ -435,11 +450,11 @@ mod tests {
     fn stepwise_equals_coupled_and_asynchronous_is_late() {
         let (mut plan, folder) = plan_of("dusc-methods.toml");
         let mut swarm = plan_of("muscop-routes.toml").0;
-        swarm.set_medium("ns3");
+        swarm.set_medium("ns3").unwrap();
         swarm.set_method("stepwise").unwrap();
         let refused = swarm.flights(&folder, 1).unwrap_err().to_string();
         assert!(refused.contains("channel.ns3.method: found stepwise, expected another"), "{refused}");
-        swarm.set_medium("csma");
+        swarm.set_medium("csma").unwrap();
         assert!(swarm.set_method("coupled").unwrap_err().to_string().contains("found the medium csma"));
         if let Err(why) = wingbeat_cosim::ns3::find() {
             println!("skipped: {why:#}");

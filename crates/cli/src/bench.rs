@@ -445,7 +445,7 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
         plan.channel.signatures = Some(signatures.clone());
     }
     if let Some(medium) = &arguments.medium {
-        plan.set_medium(medium);
+        plan.set_medium(medium)?;
     }
     plan.physics = arguments.physics.clone().or(plan.physics);
     plan.hosts = arguments.hosts.or(plan.hosts);

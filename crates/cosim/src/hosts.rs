@@ -449,6 +449,8 @@ pub fn serve(
     let mut flights = 0;
     let mut flying: Started = Vec::new();
     let mut differs = Ok(());
+    // Of this computer's part; the first says it, too.
+    let mut failed: Result<()> = Ok(());
     loop {
         let bytes = link.next()?;
         let said: Said =
@@ -471,16 +473,23 @@ pub fn serve(
                         };
                         Answered::Ready(flying.iter().map(arrived).collect())
                     }
-                    Err(error) => Answered::Refused(format!("{error:#}")),
+                    Err(error) => {
+                        let why = format!("{error:#}");
+                        failed = failed.and(Err(error));
+                        Answered::Refused(why)
+                    }
                 }
             }
             Said::Stretch { until_us, aircraft } => {
-                Answered::Flown(fly(&mut flying, Instant::from_micros(until_us), aircraft))
+                let flown = fly(&mut flying, Instant::from_micros(until_us), aircraft);
+                let why = flown.iter().find_map(|one| one.result.as_ref().err());
+                failed = failed.and(why.map_or(Ok(()), |why| Err(anyhow!("{why}"))));
+                Answered::Flown(flown)
             }
             Said::Over => {
                 flying.clear();
                 link.answer(postcard::to_stdvec(&Answered::Ready(Vec::new()))?)?;
-                return differs.map(|()| flights);
+                return differs.and(failed).map(|()| flights);
             }
         };
         link.answer(postcard::to_stdvec(&answer)?)?;
@@ -609,11 +618,13 @@ mod tests {
             };
             let (sent, truths) = flown((0..5).map(autopilot).collect());
             assert_eq!((sent == expected, truths), (true, places.clone()), "{count} computers");
+            // Each says why it refused, too.
             let refused = federation.begin(8, 1).unwrap_err().to_string();
             assert_eq!(refused, "computer 2: found flight 8 of seed 1, expected 7 of 1");
             drop(federation);
             for computer in joined {
-                assert_eq!(computer.join().unwrap().unwrap(), 1);
+                let said = computer.join().unwrap().unwrap_err().to_string();
+                assert_eq!(said, "found flight 8 of seed 1, expected 7 of 1");
             }
         }
     }

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use rustix::time::{ClockId, clock_gettime};
 use wingbeat_geo::{DVec3, Instant};
 use wingbeat_sim::channel::{Counters, Losses, REACH_M, REACHES};
@@ -55,6 +55,9 @@ const ANSWER_BYTES_MOST: usize = 64 << 20;
 /// What is still under way after so long was received wherever it is to be received: a datagram waits at most 0.5 s in
 /// a queue, and AODV keeps one for 30 s.
 const UNDER_WAY_NS: u64 = 60_000_000_000;
+/// One that closed its output has ended within so long, or does not end.
+const ENDS_WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
+const POLL: std::time::Duration = std::time::Duration::from_millis(20);
 /// A message quotes so much of what the program printed.
 const QUOTED_BYTES: u64 = 400;
 
@@ -273,6 +276,8 @@ impl Ns3 {
         let count = movers + config.ground.len();
         let (ours, theirs) = UnixStream::pair().context("a socket")?;
         ours.set_read_timeout(Some(silence))?;
+        // One that reads no more takes as much as the socket holds.
+        ours.set_write_timeout(Some(silence))?;
         let theirs = OwnedFd::from(theirs);
         let printed = tempfile::tempfile().context("a file for what it prints")?;
         let child = Command::new(program)
@@ -394,10 +399,9 @@ impl Ns3 {
                 "ns-3 fell silent: found no answer".to_owned()
             }
             (_, Ok(Some(status))) => format!("ns-3 ended: {status}"),
-            // It closed its output and is about to end.
-            (_, _) => match self.child.wait() {
-                Ok(status) => format!("ns-3 ended: {status}"),
-                Err(_) => format!("ns-3: {error}"),
+            (_, _) => match self.about_to_end() {
+                Some(status) => format!("ns-3 ended: {status}"),
+                None => format!("ns-3 closed its output and goes on ({error})"),
             },
         };
         let mut text = String::new();
@@ -405,6 +409,15 @@ impl Ns3 {
         let _ = (&self.printed).take(QUOTED_BYTES).read_to_string(&mut text);
         let text = text.trim().replace('\n', " | ");
         if text.is_empty() { anyhow!("{how}") } else { anyhow!("{how}, it printed: {text}") }
+    }
+
+    /// How it has ended, where it does within a moment.
+    fn about_to_end(&mut self) -> Option<std::process::ExitStatus> {
+        let polls = ENDS_WITHIN.as_millis() / POLL.as_millis();
+        (0..polls).find_map(|_| {
+            std::thread::sleep(POLL);
+            self.child.try_wait().ok().flatten()
+        })
     }
 
     /// Asks once what happens until then, or until something has arrived.
@@ -484,11 +497,27 @@ impl Ns3 {
             fields.0.is_empty().then_some((reached_ns, next_ns, used_ns, received, arrivals))
         })();
         let (reached_ns, next_ns, ns3_used_ns, received, arrivals) = answer.ok_or_else(broken)?;
-        if reached_ns < self.reached_ns
-            || reached_ns > until_ns
-            || received.iter().any(|one| one.to >= self.count)
-        {
-            bail!("ns-3: found {reached_ns} ns reached, expected {} to {until_ns}", self.reached_ns);
+        let from_ns = self.reached_ns;
+        ensure!(
+            (from_ns..=until_ns).contains(&reached_ns),
+            "ns-3: found {reached_ns} ns reached, expected {from_ns} to {until_ns}"
+        );
+        // It stops early where something has arrived, and there alone.
+        ensure!(
+            reached_ns == until_ns || !received.is_empty(),
+            "ns-3: found {reached_ns} ns reached and nothing received, expected {until_ns}"
+        );
+        ensure!(
+            next_ns >= reached_ns,
+            "ns-3: found its next event at {next_ns} ns, expected {reached_ns} at least"
+        );
+        for one in &received {
+            ensure!(one.to < self.count, "ns-3: found receiver {} of {}", one.to, self.count);
+            ensure!(
+                (from_ns..=reached_ns).contains(&one.at_ns),
+                "ns-3: found a reception at {} ns, expected {from_ns} to {reached_ns}",
+                one.at_ns
+            );
         }
         (self.reached_ns, self.next_ns) = (reached_ns, next_ns);
         for (at_ns, flow, bytes) in arrivals {
@@ -535,7 +564,7 @@ impl Ns3 {
         for Arrived { at_ns, to, id } in arrived.into_iter().filter(|one| one.to < self.movers) {
             let Some(UnderWay { from, sent, sent_at_ns, bytes }) = self.under_way.get(&id) else { continue };
             let (from, sent, bytes) = (*from, *sent, Arc::clone(bytes));
-            let (due_ns, at) = (Nanos::of(sent).0 + (at_ns - sent_at_ns), handed(at_ns));
+            let (due_ns, at) = (Nanos::of(sent).0 + at_ns.saturating_sub(*sent_at_ns), handed(at_ns));
             if self.disturbances.lose(sent, from, to) {
                 continue;
             }

@@ -50,6 +50,7 @@ impl Program {
         let place = binary.display();
         let path =
             binary.canonicalize().with_context(|| format!("{place}: expected an ArduCopter SITL program"))?;
+        regular(&path)?;
         let mut command = Command::new(&path);
         command.arg("--help").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command
@@ -87,11 +88,19 @@ impl Program {
     }
 }
 
+/// What is no file may have no end.
+fn regular(path: &Path) -> Result<()> {
+    let place = || format!("{}: expected an ArduCopter SITL program", path.display());
+    ensure!(std::fs::metadata(path).with_context(place)?.is_file(), "{}, found no file", place());
+    Ok(())
+}
+
 /// The version of a program, major and minor, by the text in it; `None` where it has none.
 ///
 /// # Errors
 /// It cannot be read.
 pub fn version(binary: &Path) -> Result<Option<(u8, u8)>> {
+    regular(binary)?;
     let bytes = std::fs::read(binary).with_context(|| binary.display().to_string())?;
     Ok(version_in(&bytes))
 }
@@ -146,6 +155,11 @@ mod tests {
     fn a_file_that_is_no_sitl_is_named() {
         let error = Program::find(Path::new("/nowhere/arducopter")).unwrap_err();
         assert!(format!("{error:#}").contains("/nowhere/arducopter"), "{error:#}");
+        for endless in ["/dev/zero", "/tmp"] {
+            let error = format!("{:#}", Program::find(Path::new(endless)).unwrap_err());
+            assert!(error.contains("found no file"), "{error}");
+            assert!(version(Path::new(endless)).is_err());
+        }
         let error = format!("{:#}", Program::find(Path::new("/bin/true")).unwrap_err());
         assert!(error.contains("/bin/true") && error.contains("expected an ArduCopter"), "{error}");
     }

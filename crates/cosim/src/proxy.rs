@@ -144,7 +144,7 @@ impl Proxy {
                 {
                     ensure!(
                         began.elapsed() < self.silence,
-                        "physics: found no answer from {} for {:.0} s of the wall clock after {:.2} s of the flight, expected a simulator that \
+                        "physics: found no new answer from {} for {:.0} s of the wall clock after {:.2} s of the flight, expected a simulator that \
                          speaks ArduPilot's JSON interface there ({error})",
                         self.address,
                         self.silence.as_secs_f64(),
@@ -161,13 +161,21 @@ impl Proxy {
 
     /// The next answer that is new: one to a frame that was sent again may come twice.
     fn receive(&mut self, answer: &mut [u8]) -> std::io::Result<Result<State>> {
+        let began = Wall::now();
         loop {
             let length = self.socket.recv(answer)?;
             let state = self.read(&answer[..length]);
             if let (Ok(state), Some(last)) = (&state, self.last)
                 && state.time_s <= last.time_s
             {
-                continue;
+                if began.elapsed() < AGAIN {
+                    continue;
+                }
+                let (found_s, last_s) = (state.time_s, last.time_s);
+                let why = format!(
+                    "its time is {found_s:.4} s, and was {last_s:.4} s: it goes back or stands still"
+                );
+                return Err(std::io::Error::new(ErrorKind::TimedOut, why));
             }
             if let Ok(state) = &state {
                 self.last = Some(*state);

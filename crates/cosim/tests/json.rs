@@ -316,7 +316,7 @@ fn a_back_end_that_is_silent_or_steps_too_far_ends_the_flight() {
     let cases = [
         (place(&silent), "for 2 s of the wall clock after 0.00 s of the flight"),
         (place(&coarse.socket), "found a step of 0.0040 s, expected 0.00278 s at most"),
-        ("127.0.0.1:9".parse().unwrap(), "found no answer from 127.0.0.1:9 "),
+        ("127.0.0.1:9".parse().unwrap(), "found no new answer from 127.0.0.1:9 "),
     ];
     std::thread::scope(|scope| {
         scope.spawn(|| coarse.run());

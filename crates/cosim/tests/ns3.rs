@@ -248,3 +248,50 @@ fn an_answer_that_is_none_is_one_message() {
         assert_eq!(error, format!("ns-3: found an answer of {bytes} bytes that is none"));
     }
 }
+
+#[test]
+fn one_that_reads_no_more_or_closes_its_output_is_one_message() {
+    for (script, expected) in [
+        ("printf 'WBN3\\003\\000'; sleep 300", "ns-3 fell silent: found no answer"),
+        ("printf 'WBN3\\003\\000'; exec >&- <&-; sleep 300", "ns-3 closed its output and goes on"),
+    ] {
+        let (_folder, path) = pretender(&format!("exec 2>/dev/null; {script}"));
+        let mut medium =
+            Ns3::start(&path, &Config::default(), 1, 1_000, Wall::from_secs(1)).expect("it greets");
+        // More than a socket holds: 100 times where 1000 radios are.
+        let places = line(&vec![0.0; 1_000]);
+        (0..100).for_each(|at| medium.moves_at(ms(at), &places));
+        let error = format!("{:#}", medium.run_to(ms(200)).expect_err("it answers nothing"));
+        assert!(error.contains(expected), "{script}: {error}");
+    }
+}
+
+#[test]
+fn answers_that_lead_nowhere_are_refused() {
+    // Reached, next event and used, ns; then receptions, each at ns, receiver, id; then no arrivals of flows.
+    let answer = |reached: u64, next: u64, receptions: &[(u64, u16)]| {
+        let mut body: Vec<u8> = [reached, next, 0].iter().flat_map(|number| number.to_le_bytes()).collect();
+        body.extend((receptions.len() as u32).to_le_bytes());
+        for (at, to) in receptions {
+            body.extend(at.to_le_bytes());
+            body.extend(to.to_le_bytes());
+            body.extend([0; 4]);
+        }
+        body.extend([0; 4]);
+        let bytes = (body.len() as u32).to_le_bytes().into_iter().chain(body);
+        bytes.map(|byte| format!("\\{byte:03o}")).collect::<String>()
+    };
+    const END: u64 = 20_000_000;
+    for (frame, expected) in [
+        (answer(END + 1, END + 2, &[]), "found 20000001 ns reached, expected 0 to 20000000"),
+        (answer(END - 1, END, &[]), "found 19999999 ns reached and nothing received"),
+        (answer(END, 0, &[]), "found its next event at 0 ns"),
+        (answer(5, 6, &[(5, 2)]), "found receiver 2 of 2"),
+        (answer(5, 6, &[(7, 1)]), "found a reception at 7 ns, expected 0 to 5"),
+    ] {
+        let (_folder, path) = pretender(&format!("printf 'WBN3\\003\\000{frame}'; cat >/dev/null"));
+        let mut medium = Ns3::start(&path, &Config::default(), 1, 2, SILENCE).expect("its greeting is right");
+        let error = medium.advance(ms(20), &mut Vec::new()).expect_err("that is no answer");
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+}

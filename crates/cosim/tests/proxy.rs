@@ -80,7 +80,7 @@ fn what_is_no_answer_ends_the_flight_with_its_words() {
             vec![Some(answer(0.0, level)), Some(answer(0.02, level))],
             "found a step of 0.0200 s, expected 0.01 s at most",
         ),
-        (vec![Some(answer(0.0, level)), None, None, None], "found no answer from 127.0.0.1:"),
+        (vec![Some(answer(0.0, level)), None, None, None], "found no new answer from 127.0.0.1:"),
     ] {
         let (address, asked) = simulator(answers);
         let mut proxy = Proxy::new(address, PATIENCE).unwrap();
@@ -92,5 +92,31 @@ fn what_is_no_answer_ends_the_flight_with_its_words() {
     }
     let none = SocketAddr::from(([127, 0, 0, 1], 1));
     let found = format!("{:#}", Proxy::new(none, PATIENCE).unwrap().step([1000; OUTPUTS]).unwrap_err());
-    assert!(found.contains("found no answer from 127.0.0.1:1 for 2 s"), "{found}");
+    assert!(found.contains("found no new answer from 127.0.0.1:1 for 2 s"), "{found}");
+}
+
+/// As one does whose world is set back, and one that goes on sending while it is paused.
+#[test]
+fn one_whose_time_goes_back_ends_the_flight() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let sends = std::thread::spawn(move || {
+        let level = "\"attitude\":[0,0,0],";
+        let (_, from) = socket.recv_from(&mut [0; 100]).unwrap();
+        socket.send_to(answer(5.0, level).as_bytes(), from).unwrap();
+        while ended.try_recv().is_err() {
+            let _ = socket.send_to(answer(4.0, level).as_bytes(), from);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    let mut proxy = Proxy::new(address, PATIENCE).unwrap();
+    proxy.step([1000; OUTPUTS]).unwrap();
+    let found = format!("{:#}", proxy.step([1000; OUTPUTS]).unwrap_err());
+    end.send(()).unwrap();
+    sends.join().unwrap();
+    assert!(
+        found.contains("found no new answer") && found.contains("it goes back or stands still"),
+        "{found}"
+    );
 }

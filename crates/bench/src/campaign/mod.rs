@@ -93,7 +93,7 @@ impl<'a> Campaign<'a> {
         let missing: Vec<usize> = own.iter().copied().filter(|i| self.read(*i).is_none()).collect();
         let flown = std::sync::atomic::AtomicUsize::new(0);
         let meter = effort::Meter::begin();
-        let flights = run::each(&missing, threads, |&i| {
+        let fly = |i: usize| -> Result<f64> {
             let (scenario, seed) = &self.jobs.all[i];
             let logs = record.map(|record| record.join(&self.flown[i].key));
             let (result, course) = fly_traced(scenario, *seed, self.plan.time_limit(), logs.as_deref())?;
@@ -108,7 +108,12 @@ impl<'a> Campaign<'a> {
             Stored { flown: self.flown[i].clone(), result }.write(&self.folder)?;
             done(flown.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, missing.len());
             Ok(duration.as_secs_f64())
+        };
+        // The others are flown, and kept; that one has failed is said at once.
+        let flights = run::each(&missing, threads, |&i| {
+            Ok(fly(i).inspect_err(|why| eprintln!("flight {}: {why:#}", self.flown[i].key)))
         })?;
+        let flights = flights.into_iter().collect::<Result<Vec<f64>>>()?;
         if !flights.is_empty() {
             meter.end(shard, threads, &flights).add(&self.folder)?;
         }
