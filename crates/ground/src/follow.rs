@@ -26,10 +26,10 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 /// get through where an old one waits for retransmissions.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
-/// A stream is stalled when it is silent for this and twice as long as between its last two pieces, which come ten times a second
+/// A stream is stalled when it is silent for this and twice as long as between its last two statuses, which come ten times a second
 /// in flight, and twice on the ground.
 const STALLED_AFTER: Duration = Duration::from_millis(100);
-const PIECES_APART: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(600));
+const APART: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(600));
 /// Where the effect of a recovery command is waited for, a stream is stalled when it is silent for this.
 const STALLED_CLOSELY: Duration = Duration::from_millis(100);
 
@@ -37,7 +37,7 @@ const STALLED_CLOSELY: Duration = Duration::from_millis(100);
 /// packet of that is lost, in either direction: of ten packets lost one, that is each fifth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asking {
-    /// Since the last piece of the stream.
+    /// Since the last status of the stream.
     after: Duration,
     /// The next question.
     again_after: Duration,
@@ -107,11 +107,12 @@ async fn listen(
     }
     let mut decoder = SseDecoder::with_limit(EVENT_LEN_MAX);
     let mut asked = FuturesUnordered::new();
-    let (mut heard_at, mut apart) = (Instant::now(), PIECES_APART.1);
+    let (mut heard_at, mut apart) = (Instant::now(), APART.1);
+    let mut status_at = heard_at;
     let is_close = |closely: &watch::Receiver<BTreeSet<String>>| closely.borrow().contains(address);
     let mut asking = Asking::of(apart, is_close(closely));
     let mut ask_at = heard_at + asking.after;
-    // Of what was asked for; the stream brings what is older later.
+    // An answer, or an event, that was held up on its way is older than what came by another connection.
     let mut newest_ms = 0;
     loop {
         let piece = tokio::select! {
@@ -148,10 +149,8 @@ async fn listen(
             Ok(Err(error)) => return client::reason(&error),
             Err(_) => return format!("its event stream was silent for {} s", SILENCE_LIMIT.as_secs()),
         };
-        let now = Instant::now();
-        apart = (now - heard_at).clamp(PIECES_APART.0, PIECES_APART.1);
-        asking = Asking::of(apart, is_close(closely));
-        (heard_at, ask_at) = (now, now + asking.after);
+        heard_at = Instant::now();
+        let mut is_status = false;
         while let Some(event) = decoder.next(&mut chunk) {
             let event = match event {
                 Ok(SseEvent::Message(event)) => event,
@@ -161,8 +160,15 @@ async fn listen(
                     return format!("its event stream has an event of more than {EVENT_LEN_MAX} bytes");
                 }
             };
-            let message = match understand(index, &event) {
-                Ok(Some(Message::Status { status, .. })) if status.time_ms < newest_ms => continue,
+            let understood = understand(index, &event);
+            if let Ok(Some(Message::Status { status, .. })) = &understood {
+                is_status = true;
+                if status.time_ms < newest_ms {
+                    continue;
+                }
+                newest_ms = status.time_ms;
+            }
+            let message = match understood {
                 Ok(Some(message)) => message,
                 Ok(None) => continue,
                 Err(reason) => Message::Troubled { index, reason },
@@ -172,11 +178,17 @@ async fn listen(
                 return String::new();
             }
         }
+        // One may come in several pieces, at once.
+        if is_status {
+            apart = (heard_at - status_at).clamp(APART.0, APART.1);
+            asking = Asking::of(apart, is_close(closely));
+            (status_at, ask_at) = (heard_at, heard_at + asking.after);
+        }
     }
 }
 
 impl Asking {
-    /// Where the pieces come so far apart, and the effect of a recovery command is waited for or not.
+    /// Where the statuses come so far apart, and the effect of a recovery command is waited for or not.
     fn of(apart: Duration, is_close: bool) -> Self {
         let again_after = Duration::from_millis(if is_close { 80 } else { 120 });
         match is_close {
@@ -260,15 +272,19 @@ mod tests {
         (address, tokio::spawn(async move { axum::serve(listener, router).await }))
     }
 
-    #[tokio::test]
-    async fn a_stream_that_stalls_is_passed_by_questions() {
-        let at = |time_ms| AircraftStatus {
+    fn at(time_ms: u64) -> AircraftStatus {
+        AircraftStatus {
             time_ms,
             ..crate::fleet::tests::status("00000000000000a1", wingbeat_api::StateId::SetupFinished)
-        };
-        let event = move |time_ms| {
-            format!("event: status\ndata: {}\n\n", serde_json::to_string(&at(time_ms)).unwrap())
-        };
+        }
+    }
+
+    fn event(time_ms: u64) -> String {
+        format!("event: status\ndata: {}\n\n", serde_json::to_string(&at(time_ms)).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_stalls_is_passed_by_questions() {
         let goes_on = Arc::new(tokio::sync::Notify::new());
         let stalled = Arc::clone(&goes_on);
         let events = move || {
@@ -307,40 +323,41 @@ mod tests {
         assert_eq!(times_ms, [1_000, 1_500, 2_000]);
     }
 
-    /// Of two aircraft whose streams stall one after the other, which one is asked for its status first, where the effect of a recovery is
-    /// waited for at the later one.
-    async fn asked_first() -> Option<&'static str> {
+    /// Two aircraft whose streams consist of these pieces, each so many milliseconds after the one before, and then stall: which of both, which
+    /// begin one after the other, is asked for its status first. `watched`: the effect of a recovery is waited for at the second.
+    async fn asked_first(pieces: [Vec<(u64, String)>; 2], watched: bool) -> Option<&'static str> {
         let (asked, mut order) = mpsc::unbounded_channel();
-        let watched = watch::Sender::default();
+        let closely = watch::Sender::default();
         let (owner, mut messages) = mpsc::channel(64);
-        let mut all = Vec::new();
-        for name in ["another", "watched"] {
-            let status =
-                crate::fleet::tests::status("00000000000000a1", wingbeat_api::StateId::SetupFinished);
-            let text = format!("event: status\ndata: {}\n\n", serde_json::to_string(&status).unwrap());
+        let mut servers = Vec::new();
+        for (name, pieces) in ["first", "second"].into_iter().zip(pieces) {
             let events = move || async move {
-                let begin = futures_util::stream::iter([Ok::<_, std::io::Error>(Bytes::from(text))]);
-                Body::from_stream(begin.chain(futures_util::stream::pending()))
+                let pieces = futures_util::stream::iter(pieces).then(|(after_ms, text)| async move {
+                    sleep(Duration::from_millis(after_ms)).await;
+                    Ok::<_, std::io::Error>(Bytes::from(text))
+                });
+                Body::from_stream(pieces.chain(futures_util::stream::pending()))
             };
             let asked = asked.clone();
             let now = move || async move {
                 let _ = asked.send(name);
-                axum::Json(status)
+                axum::Json(at(1))
             };
             let router = Router::new().route(paths::EVENTS, get(events)).route(paths::STATUS, get(now));
             let (address, server) = serve(router).await;
+            servers.push(server);
             let (clients, owner) = (Clients::new(None).unwrap(), owner.clone());
-            let mut closely = watched.subscribe();
-            let to = address.clone();
-            all.push(server);
-            tokio::spawn(async move { listen(&clients, 0, &to, &owner, &mut closely, &mut false).await });
+            let (mut closely_here, to) = (closely.subscribe(), address.clone());
+            tokio::spawn(
+                async move { listen(&clients, 0, &to, &owner, &mut closely_here, &mut false).await },
+            );
             while !matches!(messages.recv().await, Some(Message::Status { .. })) {}
-            if name == "watched" {
-                watched.send_replace(BTreeSet::from([address]));
+            if watched && name == "second" {
+                closely.send_replace(BTreeSet::from([address]));
             }
         }
         let first = order.recv().await;
-        all.iter().for_each(JoinHandle::abort);
+        servers.iter().for_each(JoinHandle::abort);
         first
     }
 
@@ -348,11 +365,62 @@ mod tests {
     async fn the_aircraft_that_is_watched_is_asked_sooner() {
         // Where more than a second passes between both streams, the machine is at fault, and is given another chance.
         for _ in 0..5 {
-            if asked_first().await == Some("watched") {
+            if asked_first([vec![(0, event(1))], vec![(0, event(1))]], true).await == Some("second") {
                 return;
             }
         }
         panic!("five times the one that was not watched was asked first");
+    }
+
+    #[tokio::test]
+    async fn a_status_in_two_pieces_makes_no_stream_look_faster() {
+        let whole = vec![(0, event(1)), (600, event(2))];
+        let text = event(2);
+        let (begin, end) = text.split_at(500);
+        let split = vec![(0, event(1)), (600, begin.to_owned()), (5, end.to_owned())];
+        assert_eq!(asked_first([whole, split], false).await, Some("first"));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_late_is_older_than_the_stream() {
+        let (asked, late) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+        let (was_asked, is_late) = (Arc::clone(&asked), Arc::clone(&late));
+        let events = move || async move {
+            let rest = async move {
+                was_asked.notified().await;
+                event(2_000)
+            };
+            let end = async move {
+                sleep(Duration::from_millis(300)).await;
+                event(3_000)
+            };
+            let pieces = futures_util::stream::iter([event(1_000)])
+                .chain(futures_util::stream::once(rest))
+                .chain(futures_util::stream::once(end));
+            Body::from_stream(pieces.map(|text| Ok::<_, std::io::Error>(Bytes::from(text))))
+        };
+        let now = move || async move {
+            asked.notify_one();
+            is_late.notified().await;
+            axum::Json(at(1_500))
+        };
+        let router = Router::new().route(paths::EVENTS, get(events)).route(paths::STATUS, get(now));
+        let (address, server) = serve(router).await;
+        let (owner, mut messages) = mpsc::channel(64);
+        let clients = Clients::new(None).unwrap();
+        let mut closely = watch::Sender::default().subscribe();
+        tokio::spawn(async move { listen(&clients, 0, &address, &owner, &mut closely, &mut false).await });
+        let mut times_ms = Vec::new();
+        while let Some(message) = messages.recv().await {
+            let Message::Status { status, .. } = message else { continue };
+            times_ms.push(status.time_ms);
+            if status.time_ms == 2_000 {
+                late.notify_waiters();
+                late.notify_one();
+            }
+        }
+        server.abort();
+        assert_eq!(times_ms, [1_000, 2_000, 3_000]);
     }
 
     #[test]
