@@ -40,7 +40,7 @@ export class Tracks {
 
   /** Aircraft that have one. */
   get size(): number {
-    return this.#points.size;
+    return [...this.#points.values()].filter((points) => points.length > 1).length;
   }
 
   /** The pieces of an aircraft's track, oldest first, each of two points at least. */

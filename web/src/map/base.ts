@@ -55,6 +55,13 @@ export function isDrawnBySoftware(map: MapLibreMap): boolean {
   return gl != null && SOFTWARE.test(String(gl.getParameter(named?.UNMASKED_RENDERER_WEBGL ?? gl.RENDERER)));
 }
 
+/** What decides where a place of the map is on a canvas over it. */
+export function viewOf(map: MapLibreMap, canvas: HTMLCanvasElement): string {
+  const centre = map.getCenter();
+  const { x, y } = map.project(centre);
+  return [centre.lng, centre.lat, map.getZoom(), x, y, canvas.clientWidth, canvas.clientHeight, window.devicePixelRatio].join();
+}
+
 /** How much of the map panels lie over. */
 export function covered(frame: HTMLElement): Sides {
   const style = getComputedStyle(frame);
