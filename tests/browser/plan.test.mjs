@@ -94,6 +94,22 @@ test('a waypoint is dragged on the map, lanes are laid, and the file is saved', 
     await page.getByTestId('undo').click();
     await until('the drag is one step back', async () => Number(await latitude()) === before);
 
+    // From a field that loses the keyboard to the map, and let go of over a panel: then it stays, although the pointer comes back.
+    await page.getByLabel('Latitude of waypoint 1').focus();
+    await page.mouse.move(...at(0.46, 300));
+    await page.mouse.down();
+    await page.mouse.move(...at(0.46, 380), { steps: 5 });
+    await until('it lies farther south again', async () => Number(await latitude()) < before);
+    await page.getByTestId('timeline').hover();
+    await page.mouse.up();
+    const released = await latitude();
+    await page.mouse.move(...at(0.4, 320), { steps: 5 });
+    await page.mouse.move(...at(0.46, 260), { steps: 5 });
+    await page.waitForTimeout(300);
+    assert.equal(await latitude(), released, 'it follows no pointer whose button is up');
+    await page.getByTestId('undo').click();
+    await until('that drag is one step back, too', async () => Number(await latitude()) === before);
+
     // Escape ends drawing and leaves the panel; the next one closes it.
     await page.keyboard.press('Escape');
     assert.equal(await page.getByTestId('end-drawing').count(), 0);
