@@ -16,20 +16,17 @@ use anyhow::{Context, Result};
 pub const CONSOLE: &str = "console.txt";
 
 /// What the shell does. `$1` is the directory, the rest is the command. A line on its input, or the end of
-/// its input, kills the program, and what that has started with it: they are a process group where the system has `setsid`. The end
-/// removes the directory.
+/// its input, kills the program; the end removes the directory.
 pub const WRAPPER: &str = r#"
 trap '' INT TERM HUP PIPE
 dir=$1; shift
 cd "$dir" || exit 126
 exec 3<&0
-group=; command -v setsid >/dev/null 2>&1 && group=setsid
-$group "$@" </dev/null >console.txt 2>&1 &
+"$@" </dev/null >console.txt 2>&1 &
 sitl=$!
-( read -r line; kill -9 "-$sitl" || kill -9 "$sitl" ) <&3 2>/dev/null &
+( read -r line; kill -9 "$sitl" ) <&3 2>/dev/null &
 watcher=$!
 wait "$sitl"; status=$?
-kill -9 "-$sitl" 2>/dev/null
 kill -9 "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null
 echo "ended $status"
 while read -r line <&3; do :; done
@@ -107,41 +104,5 @@ impl Drop for Process {
         self.input = None;
         // Killing takes milliseconds; the shell waits for nothing else.
         let _ = self.wrapper.wait();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::{Duration, Instant};
-
-    use super::*;
-
-    /// A program that is a script, which waits for the one that it has started.
-    #[test]
-    #[allow(clippy::disallowed_methods, reason = "another process is waited for")]
-    fn what_a_program_has_started_ends_with_it() {
-        let command = ["sh", "-c", "sleep 1000 & echo $! >child; wait"].map(str::to_owned);
-        let process = Process::start(&command, &[]).unwrap();
-        let path = process.directory().join("child");
-        let limit = Instant::now() + Duration::from_secs(20);
-        let child = loop {
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
-            if text.ends_with('\n') {
-                break text.trim().to_owned();
-            }
-            assert!(Instant::now() < limit, "it was not started");
-            std::thread::sleep(Duration::from_millis(10));
-        };
-        let is_there = || {
-            let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-            // Ended, and not waited for yet.
-            !(state.is_empty() || state.contains(") Z "))
-        };
-        assert!(is_there());
-        drop(process);
-        while is_there() {
-            assert!(Instant::now() < limit, "{child} is left");
-            std::thread::sleep(Duration::from_millis(10));
-        }
     }
 }
