@@ -1,21 +1,17 @@
-//! Following one aircraft: its identity, then its event stream, for ever. Every message and every reason
-//! for silence goes to the owner.
-//!
-//! A stream that stalls waits for a lost packet: TCP sends it again after 200 ms at least, and after twice as long each further time
-//! (RFC 6298, section 5). Meanwhile the aircraft is asked for its status by other connections; sooner where the effect of a recovery
-//! command is waited for.
+//! Following one aircraft: its identity, then its event stream, for ever, and questions beside it ([`crate::ask`]). Every message and
+//! every reason for silence goes to the owner.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use sse_core::{MessageEvent, PayloadTooLargeError, SseDecoder, SseEvent};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
-use wingbeat_api::{AircraftStatus, paths};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use wingbeat_api::paths;
 
+use crate::ask::Questions;
 use crate::client::{self, ANSWER_LIMIT, Clients};
 use crate::owner::Message;
 
@@ -26,25 +22,6 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 /// get through where an old one waits for retransmissions.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
 
-/// A stream is stalled when it is silent for this and twice as long as between its last two statuses, which come ten times a second
-/// in flight, and twice on the ground.
-const STALLED_AFTER: Duration = Duration::from_millis(100);
-const APART: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(600));
-/// Where the effect of a recovery command is waited for, a stream is stalled when it is silent for this.
-const STALLED_CLOSELY: Duration = Duration::from_millis(100);
-
-/// How an aircraft whose stream stalls is asked. A question opens a connection unless one is idle, and waits for a second where the first
-/// packet of that is lost, in either direction: of ten packets lost one, that is each fifth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Asking {
-    /// Since the last status of the stream.
-    after: Duration,
-    /// The next question.
-    again_after: Duration,
-    /// Under way.
-    at_once: usize,
-}
-
 /// More than any status with a hundred neighbours needs; a sender that exceeds it is broken.
 const EVENT_LEN_MAX: NonZeroUsize = NonZeroUsize::new(1 << 20).expect("not zero");
 
@@ -54,100 +31,59 @@ pub(crate) async fn follow(
     index: usize,
     address: String,
     owner: mpsc::Sender<Message>,
-    mut closely: watch::Receiver<BTreeSet<String>>,
+    closely: watch::Receiver<BTreeSet<String>>,
 ) {
+    let mut questions = Questions::new(clients.clone(), index, address.clone(), owner.clone(), closely);
     let mut wait = BACKOFF.0;
     while !owner.is_closed() {
         let mut received = false;
-        let reason = listen(&clients, index, &address, &owner, &mut closely, &mut received).await;
+        let Err(reason) = listen(&clients, index, &address, &owner, &mut questions, &mut received).await;
         if owner.send(Message::Troubled { index, reason }).await.is_err() {
             return;
         }
         wait = if received { BACKOFF.0 } else { BACKOFF.1.min(wait * 2) };
-        sleep(wait).await;
+        if let Err(reason) = questions.beside(sleep(wait)).await {
+            let _ = owner.send(Message::Troubled { index, reason }).await;
+        }
     }
 }
 
-/// One connection; returns why it ended. `received` is set when it carries a status.
+/// One connection, until it ends. `received` is set when it carries a status.
+///
+/// # Errors
+/// Why it ended.
 async fn listen(
     clients: &Clients,
     index: usize,
     address: &str,
     owner: &mpsc::Sender<Message>,
-    closely: &mut watch::Receiver<BTreeSet<String>>,
+    questions: &mut Questions,
     received: &mut bool,
-) -> String {
-    let keys = clients.keys();
-    let id = match client::identity(clients, address).await {
-        Ok(identity) => {
-            let id = identity.id.clone();
-            if owner.send(Message::Identified { index, identity }).await.is_err() {
-                return String::new();
-            }
-            id
-        }
-        Err(reason) => return reason,
-    };
-    // That of its commands, whose connections the questions keep open.
-    let questions = match clients.of(&id) {
-        Ok(client) => client,
-        Err(reason) => return reason,
-    };
+) -> Result<Infallible, String> {
+    let identity = questions.beside(client::identity(clients, address)).await??;
+    let id = identity.id.clone();
+    questions.identified(&id);
+    let gone = |_| String::new();
+    owner.send(Message::Identified { index, identity }).await.map_err(gone)?;
     let request =
         clients.any().get(format!("{address}{}", paths::EVENTS)).header("accept", "text/event-stream");
-    let mut response = match timeout(ANSWER_LIMIT, request.send()).await {
+    let mut response = match questions.beside(timeout(ANSWER_LIMIT, request.send())).await? {
         Ok(Ok(response)) if response.status().is_success() => response,
-        Ok(Ok(response)) => return format!("{} answers {}", paths::EVENTS, response.status()),
-        Ok(Err(error)) => return client::reason(&error),
-        Err(_) => return "no answer in time".to_owned(),
+        Ok(Ok(response)) => return Err(format!("{} answers {}", paths::EVENTS, response.status())),
+        Ok(Err(error)) => return Err(client::reason(&error)),
+        Err(_) => return Err("no answer in time".to_owned()),
     };
     // It may be another connection.
-    if let Err(reason) = client::check_key(keys, &response, &id) {
-        return reason;
-    }
+    client::check_key(clients.keys(), &response, &id)?;
     let mut decoder = SseDecoder::with_limit(EVENT_LEN_MAX);
-    let mut asked = FuturesUnordered::new();
-    let (mut heard_at, mut apart) = (Instant::now(), APART.1);
-    let mut status_at = heard_at;
-    let is_close = |closely: &watch::Receiver<BTreeSet<String>>| closely.borrow().contains(address);
-    let mut asking = Asking::of(apart, is_close(closely));
-    let mut ask_at = heard_at + asking.after;
-    // An answer, or an event, that was held up on its way is older than what came by another connection.
-    let mut newest_ms = 0;
+    let mut heard_at = Instant::now();
     loop {
-        let piece = tokio::select! {
-            piece = timeout_at(heard_at + SILENCE_LIMIT, response.chunk()) => piece,
-            Some(answer) = asked.next() => {
-                // One that does not answer shows by the stream, too.
-                let Ok((response, status)) = answer else { continue };
-                if let Err(reason) = client::check_key(keys, &response, &id) {
-                    return reason;
-                }
-                let status: Box<AircraftStatus> = status;
-                if status.time_ms > newest_ms {
-                    newest_ms = status.time_ms;
-                    if owner.send(Message::Status { index, status }).await.is_err() {
-                        return String::new();
-                    }
-                }
-                continue;
-            }
-            () = sleep_until(ask_at), if *received && asked.len() < asking.at_once => {
-                asked.push(client::answered(&questions, address, paths::STATUS));
-                ask_at = Instant::now() + asking.again_after;
-                continue;
-            }
-            Ok(()) = closely.changed() => {
-                asking = Asking::of(apart, is_close(closely));
-                ask_at = ask_at.min(Instant::now() + asking.after);
-                continue;
-            }
-        };
+        let piece = questions.beside(timeout_at(heard_at + SILENCE_LIMIT, response.chunk())).await?;
         let mut chunk = match piece {
             Ok(Ok(Some(chunk))) => chunk,
-            Ok(Ok(None)) => return "it closed its event stream".to_owned(),
-            Ok(Err(error)) => return client::reason(&error),
-            Err(_) => return format!("its event stream was silent for {} s", SILENCE_LIMIT.as_secs()),
+            Ok(Ok(None)) => return Err("it closed its event stream".to_owned()),
+            Ok(Err(error)) => return Err(client::reason(&error)),
+            Err(_) => return Err(format!("its event stream was silent for {} s", SILENCE_LIMIT.as_secs())),
         };
         heard_at = Instant::now();
         let mut is_status = false;
@@ -157,43 +93,26 @@ async fn listen(
                 // It proposes a wait before reconnecting; ours is bounded.
                 Ok(SseEvent::Retry(_)) => continue,
                 Err(PayloadTooLargeError) => {
-                    return format!("its event stream has an event of more than {EVENT_LEN_MAX} bytes");
+                    return Err(format!("its event stream has an event of more than {EVENT_LEN_MAX} bytes"));
                 }
             };
-            let understood = understand(index, &event);
-            if let Ok(Some(Message::Status { status, .. })) = &understood {
-                is_status = true;
-                if status.time_ms < newest_ms {
-                    continue;
-                }
-                newest_ms = status.time_ms;
-            }
-            let message = match understood {
+            let message = match understand(index, &event) {
                 Ok(Some(message)) => message,
                 Ok(None) => continue,
                 Err(reason) => Message::Troubled { index, reason },
             };
-            *received = *received || matches!(message, Message::Status { .. });
-            if owner.send(message).await.is_err() {
-                return String::new();
+            if let Message::Status { status, .. } = &message {
+                is_status = true;
+                if !questions.is_news(&id, status, !*received)? {
+                    continue;
+                }
+                *received = true;
             }
+            owner.send(message).await.map_err(gone)?;
         }
         // One may come in several pieces, at once.
         if is_status {
-            apart = (heard_at - status_at).clamp(APART.0, APART.1);
-            asking = Asking::of(apart, is_close(closely));
-            (status_at, ask_at) = (heard_at, heard_at + asking.after);
-        }
-    }
-}
-
-impl Asking {
-    /// Where the statuses come so far apart, and the effect of a recovery command is waited for or not.
-    fn of(apart: Duration, is_close: bool) -> Self {
-        let again_after = Duration::from_millis(if is_close { 80 } else { 120 });
-        match is_close {
-            true => Self { after: STALLED_CLOSELY, again_after, at_once: 8 },
-            false => Self { after: 2 * apart + STALLED_AFTER, again_after, at_once: 4 },
+            questions.streamed(heard_at);
         }
     }
 }
@@ -222,9 +141,10 @@ mod tests {
     use axum::Router;
     use axum::body::{Body, Bytes};
     use axum::routing::get;
+    use futures_util::StreamExt as _;
     use tokio::net::TcpListener;
     use tokio::task::JoinHandle;
-    use wingbeat_api::Identity;
+    use wingbeat_api::{AircraftStatus, Identity};
 
     use super::*;
 
@@ -241,11 +161,8 @@ mod tests {
         };
         let (address, server) = serve(Router::new().route(paths::EVENTS, get(events))).await;
         let (owner, mut messages) = mpsc::channel(64);
-        let clients = Clients::new(None).unwrap();
-        let mut closely = watch::Sender::default().subscribe();
-        let reason = listen(&clients, 0, &address, &owner, &mut closely, &mut false).await;
+        let reason = listened(address, owner).await;
         server.abort();
-        drop(owner);
         let mut lines = vec![];
         while let Some(message) = messages.recv().await {
             if let Message::Log { line, .. } = message {
@@ -253,6 +170,15 @@ mod tests {
             }
         }
         (lines, reason)
+    }
+
+    /// Why the connection to that address ended.
+    async fn listened(address: String, owner: mpsc::Sender<Message>) -> String {
+        let (clients, closely) = (Clients::new(None).unwrap(), watch::Sender::default());
+        let mut questions =
+            Questions::new(clients.clone(), 0, address.clone(), owner.clone(), closely.subscribe());
+        let Err(reason) = listen(&clients, 0, &address, &owner, &mut questions, &mut false).await;
+        reason
     }
 
     /// An aircraft of tests: its address and its task.
@@ -304,12 +230,7 @@ mod tests {
         let router = Router::new().route(paths::EVENTS, get(events)).route(paths::STATUS, get(now));
         let (address, server) = serve(router).await;
         let (owner, mut messages) = mpsc::channel(64);
-        let clients = Clients::new(None).unwrap();
-        let mut closely = watch::Sender::default().subscribe();
-        let listening =
-            tokio::spawn(
-                async move { listen(&clients, 0, &address, &owner, &mut closely, &mut false).await },
-            );
+        let listening = tokio::spawn(listened(address, owner));
         let mut times_ms = Vec::new();
         while let Some(message) = messages.recv().await {
             let Message::Status { status, .. } = message else { continue };
@@ -346,11 +267,8 @@ mod tests {
             let router = Router::new().route(paths::EVENTS, get(events)).route(paths::STATUS, get(now));
             let (address, server) = serve(router).await;
             servers.push(server);
-            let (clients, owner) = (Clients::new(None).unwrap(), owner.clone());
-            let (mut closely_here, to) = (closely.subscribe(), address.clone());
-            tokio::spawn(
-                async move { listen(&clients, 0, &to, &owner, &mut closely_here, &mut false).await },
-            );
+            let clients = Clients::new(None).unwrap();
+            tokio::spawn(follow(clients, 0, address.clone(), owner.clone(), closely.subscribe()));
             while !matches!(messages.recv().await, Some(Message::Status { .. })) {}
             if watched && name == "second" {
                 closely.send_replace(BTreeSet::from([address]));
@@ -407,9 +325,7 @@ mod tests {
         let router = Router::new().route(paths::EVENTS, get(events)).route(paths::STATUS, get(now));
         let (address, server) = serve(router).await;
         let (owner, mut messages) = mpsc::channel(64);
-        let clients = Clients::new(None).unwrap();
-        let mut closely = watch::Sender::default().subscribe();
-        tokio::spawn(async move { listen(&clients, 0, &address, &owner, &mut closely, &mut false).await });
+        tokio::spawn(listened(address, owner));
         let mut times_ms = Vec::new();
         while let Some(message) = messages.recv().await {
             let Message::Status { status, .. } = message else { continue };
@@ -423,18 +339,40 @@ mod tests {
         assert_eq!(times_ms, [1_000, 2_000, 3_000]);
     }
 
-    #[test]
-    fn a_stream_is_stalled_sooner_where_an_effect_is_waited_for() {
-        let ms = Duration::from_millis;
-        for (apart_ms, is_close, after_ms, again_after_ms, at_once) in [
-            (100, false, 300, 120, 4),
-            (600, false, 1_300, 120, 4),
-            (100, true, 100, 80, 8),
-            (600, true, 100, 80, 8),
-        ] {
-            let expected = Asking { after: ms(after_ms), again_after: ms(again_after_ms), at_once };
-            assert_eq!(Asking::of(ms(apart_ms), is_close), expected);
+    /// Between two connections the aircraft is asked: the first stream ends, and the second is never answered.
+    #[tokio::test]
+    async fn an_aircraft_is_asked_while_its_stream_is_connected_again() {
+        let connected = Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let events = move || {
+            let is_first = connected.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+            async move {
+                match is_first {
+                    true => Body::from(event(1_000)),
+                    false => std::future::pending().await,
+                }
+            }
+        };
+        let asked = Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let now = move || {
+            let times = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            async move { axum::Json(at(1_500 + times)) }
+        };
+        let router = Router::new().route(paths::EVENTS, get(events)).route(paths::STATUS, get(now));
+        let (address, server) = serve(router).await;
+        let (owner, mut messages) = mpsc::channel(64);
+        let closely = watch::Sender::default();
+        tokio::spawn(follow(Clients::new(None).unwrap(), 0, address, owner, closely.subscribe()));
+        let (mut times_ms, mut reasons) = (Vec::new(), Vec::new());
+        while times_ms.len() < 4 {
+            match messages.recv().await.expect("it is followed") {
+                Message::Status { status, .. } => times_ms.push(status.time_ms),
+                Message::Troubled { reason, .. } => reasons.push(reason),
+                _ => {}
+            }
         }
+        server.abort();
+        assert_eq!(times_ms, [1_000, 1_500, 1_501, 1_502]);
+        assert_eq!(reasons, ["it closed its event stream"]);
     }
 
     fn log_event(text: &str) -> String {

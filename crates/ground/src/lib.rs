@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod ask;
 mod base_station;
 pub mod bundle;
 mod bundle_desk;
