@@ -89,7 +89,8 @@ fn no_signal_leaves_a_process_or_a_file_behind() {
 
 fn is_ended_by_signals(pretender: fn(&Path, &str) -> PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let binary = pretender(folder.path(), "while :; do sleep 1; done");
+    // A script, with a program of its own.
+    let binary = pretender(folder.path(), "sleep 1000 & while :; do sleep 1; done");
     for name in ["-INT", "-TERM", "-HUP", "-KILL"] {
         let temporary = tempfile::tempdir().unwrap();
         let mut command = bench(temporary.path(), &binary, &["--uavs", "2"]);

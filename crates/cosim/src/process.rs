@@ -1,10 +1,11 @@
 //! One SITL process in a directory of its own, under a shell that outlives us by a moment.
 //!
-//! The shell reads from a pipe of ours, and when that ends, in whatever way we ended, it kills the program and removes the
-//! directory. So nothing is left behind by a return, an error, a panic, a signal or `kill -9`. It has a process group
-//! of its own: Ctrl-C in a terminal reaches us and not it.
+//! The shell reads from a pipe of ours, and when that ends, in whatever way we ended, it kills the program, removes the
+//! directory, and kills what else runs in its process group, itself too: what the program has started, where that is a script.
+//! So nothing is left behind by a return, an error, a panic, a signal or `kill -9`. Ctrl-C in a terminal reaches us and not that
+//! group.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -16,11 +17,14 @@ use anyhow::{Context, Result};
 pub const CONSOLE: &str = "console.txt";
 
 /// What the shell does. `$1` is the directory, the rest is the command. A line on its input, or the end of
-/// its input, kills the program; the end removes the directory.
+/// its input, kills the program; the end removes the directory, and kills its group. What writes there meanwhile makes the removal
+/// fail, once. No file of the program's gets longer than a gigabyte (two, where the shell counts in kilobytes): one that prints
+/// without end ends by that.
 pub const WRAPPER: &str = r#"
 trap '' INT TERM HUP PIPE
 dir=$1; shift
 cd "$dir" || exit 126
+ulimit -f 2097152
 exec 3<&0
 "$@" </dev/null >console.txt 2>&1 &
 sitl=$!
@@ -30,15 +34,23 @@ wait "$sitl"; status=$?
 kill -9 "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null
 echo "ended $status"
 while read -r line <&3; do :; done
-cd / && rm -rf "$dir"
+cd /; rm -rf "$dir" || rm -rf "$dir"
+kill -9 0
 "#;
 
-/// Lines of the program's console that a message quotes.
+/// Lines of the program's console that a message quotes, and in how many bytes at its end they are looked for.
 const QUOTED: usize = 4;
+const QUOTED_BYTES: u64 = 4 << 10;
 
 /// The last lines that a program printed into its working directory.
 pub fn last_lines(directory: &Path) -> String {
-    let console = std::fs::read(directory.join(CONSOLE)).unwrap_or_default();
+    let mut console = Vec::new();
+    if let Ok(mut file) = std::fs::File::open(directory.join(CONSOLE)) {
+        let len = file.metadata().map_or(0, |metadata| metadata.len());
+        let end = file.seek(SeekFrom::Start(len.saturating_sub(QUOTED_BYTES)));
+        // What cannot be read is not quoted.
+        let _ = end.and_then(|_| file.take(QUOTED_BYTES).read_to_end(&mut console));
+    }
     let console = String::from_utf8_lossy(&console);
     let lines: Vec<&str> = console.lines().collect();
     lines[lines.len().saturating_sub(QUOTED)..].join(" | ")
@@ -104,5 +116,19 @@ impl Drop for Process {
         self.input = None;
         // Killing takes milliseconds; the shell waits for nothing else.
         let _ = self.wrapper.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_console_the_end_is_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(last_lines(folder.path()), "");
+        let text: String = (0..100_000).map(|i| format!("line {i}\n")).collect();
+        std::fs::write(folder.path().join(CONSOLE), text).unwrap();
+        assert_eq!(last_lines(folder.path()), "line 99996 | line 99997 | line 99998 | line 99999");
     }
 }

@@ -1,6 +1,6 @@
 //! An ArduCopter SITL program: where it is, which version it is, and how it wants to be called.
 
-use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// The program prints its help within milliseconds.
 const HELP_TIMEOUT: Duration = Duration::from_secs(10);
+/// More of it is not read.
+const HELP_BYTES: usize = 64 << 10;
 /// How often an end is checked for.
 const POLL_PERIOD: Duration = Duration::from_millis(5);
 
@@ -51,8 +53,10 @@ impl Program {
         let path =
             binary.canonicalize().with_context(|| format!("{place}: expected an ArduCopter SITL program"))?;
         regular(&path)?;
+        // No pipe: whatever else has it open, its end need not be waited for.
+        let output = tempfile::tempfile().context("a file for a program's help")?;
         let mut command = Command::new(&path);
-        command.arg("--help").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("--help").stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
         let mut child = command
             .current_dir(std::env::temp_dir())
             .spawn()
@@ -66,16 +70,10 @@ impl Program {
             }
             std::thread::sleep(POLL_PERIOD);
         }
-        let mut help = Vec::new();
-        // A help is some kilobytes, which a pipe holds.
-        if let Some(output) = &mut child.stdout {
-            output.read_to_end(&mut help)?;
-        }
-        if let Some(errors) = &mut child.stderr {
-            errors.read_to_end(&mut help)?;
-        }
-        let dialect =
-            Dialect::read(&String::from_utf8_lossy(&help)).with_context(|| format!("{place} --help"))?;
+        let mut help = vec![0; HELP_BYTES];
+        let len = output.read_at(&mut help, 0)?;
+        let dialect = Dialect::read(&String::from_utf8_lossy(&help[..len]))
+            .with_context(|| format!("{place} --help"))?;
         Ok(Self { path, dialect })
     }
 
@@ -149,6 +147,20 @@ mod tests {
         assert_eq!(in_text("\0APM:Copter V3.5.7\0"), Some((3, 5)));
         assert_eq!(in_text("Copter Vx\0ArduCopter V4.6.2\0"), Some((4, 6)));
         assert_eq!([in_text("Copter V4"), in_text("ArduCopter"), in_text("")], [None; 3]);
+    }
+
+    #[test]
+    fn a_help_is_read_though_a_program_of_its_own_goes_on() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, id) = (folder.path().join("arducopter"), folder.path().join("id"));
+        let text =
+            format!("#!/bin/sh\nsleep 1000 & echo $! > {}\necho --home --speedup --serial0\n", id.display());
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(Program::find(&path).unwrap().dialect, Dialect::Serial0);
+        let id = std::fs::read_to_string(id).unwrap();
+        assert!(Command::new("kill").arg(id.trim()).status().unwrap().success(), "it had ended");
     }
 
     #[test]
