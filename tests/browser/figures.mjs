@@ -200,6 +200,8 @@ async function heap() {
 const LAND_MS = 1_000;
 /** Trials of one flight: those that were sent to *Return* are at home after some minutes. */
 const FLIGHT_TRIALS = 10;
+/** Of those that are not there by then the ground service is asked why: a line for each is printed. */
+const LATE_MS = 700;
 /** A trial that takes longer counts as this. */
 const TRIAL_MS = 15_000;
 const CROWD = ['--plan', 'crates/bench/plans/mbcap-crowd.toml', '--flight', '50', '--variant', 'off'];
@@ -247,8 +249,18 @@ async function land() {
       else if (tries > 2 && ids('ready').length > 0) await command(address, 'start', ids('ready'));
     }
   };
+  /** What the ground service knows of those that do not land yet. */
+  const missing = async (address) => {
+    const { aircraft, commands } = await fleet(address);
+    const results = commands.findLast((one) => one.command === 'land')?.results ?? [];
+    const others = aircraft.filter(({ status }) => status?.flight_controller.mode !== 'LAND').map(({ status, problem, age_ms }) => {
+      const { outcome, detail } = results.find(({ vehicle }) => vehicle === status?.id) ?? {};
+      return `  ${status?.name} is in ${status?.flight_controller.mode}, heard ${age_ms} ms ago (${problem ?? 'no problem'}); ${outcome}: ${detail}`;
+    });
+    return [`  after ${LATE_MS} ms the ground service knows of all but ${others.length}`, ...others];
+  };
   const random = numbers(seed);
-  const [each, slowest, known] = [[], [], []];
+  const [each, slowest, known, late] = [[], [], [], []];
   let version;
   const flight = (last) => withFlight('fleet', 50, async ({ page, address, browser }) => {
     const { aircraft } = await fleet(address);
@@ -260,7 +272,8 @@ async function land() {
       window.modes = () => [...rows()].map(({ dataset }) => dataset.mode);
       addEventListener('click', (event) => {
         if (!event.target.closest('[data-testid=confirm]')) return;
-        const trial = (window.trial = { at: event.timeStamp, took: new Map(), known: undefined });
+        const trial = (window.trial = { at: event.timeStamp, took: new Map(), known: undefined, frames: [] });
+        let before = event.timeStamp;
         const look = () => {
           if (window.trial !== trial) return;
           const shown = [...rows()].filter(({ dataset }) => dataset.mode === 'LAND' && !trial.took.has(dataset.id));
@@ -269,6 +282,8 @@ async function land() {
           requestAnimationFrame((next) => {
             for (const { dataset } of shown) if (!trial.took.has(dataset.id)) trial.took.set(dataset.id, next - trial.at);
             if (known) trial.known ??= next - trial.at;
+            trial.frames.push(next - before);
+            before = next;
             look();
           });
         };
@@ -282,13 +297,19 @@ async function land() {
         await page.waitForSelector('[data-testid=confirm]', { timeout: 5_000 }).then(() => press(page, '[data-testid=confirm]')).catch(() => undefined);
         await sleep(100);
       }
-      await page.waitForFunction(() => window.trial?.took.size === 50, undefined, { timeout: TRIAL_MS, polling: 100 }).catch(() => undefined);
+      const all = (timeout) => page.waitForFunction(() => window.trial?.took.size === 50, undefined, { timeout, polling: 100 });
+      const missed = await all(LATE_MS).then(() => [], () => missing(address));
+      await all(TRIAL_MS).catch(() => undefined);
       await page.waitForFunction(() => window.trial?.known !== undefined, undefined, { timeout: 5_000, polling: 100 }).catch(() => undefined);
-      const { took, seen } = await page.evaluate(() => {
-        const { took, known } = window.trial;
+      const { took, seen, frames } = await page.evaluate(() => {
+        const { took, known, frames } = window.trial;
         window.trial = undefined;
-        return { took: [...took.values()], seen: known };
+        return { took: [...took.values()], seen: known, frames };
       });
+      if (missed.length > 0) {
+        const last = took.toSorted((a, b) => b - a).slice(0, 5).map((ms) => ms.toFixed(0));
+        late.push(`trial ${slowest.length + 1}: the last after ${last.join(', ')} ms; longest time between two frames ${Math.max(...frames).toFixed(0)} ms`, ...missed);
+      }
       while (took.length < 50) took.push(TRIAL_MS);
       each.push(...took);
       slowest.push(Math.max(...took));
@@ -298,9 +319,9 @@ async function land() {
       await page.waitForFunction(() => window.modes().every((mode) => mode === 'RTL'), undefined, { timeout: 120_000, polling: 200 }).catch(async () => {
         const { aircraft, commands } = await fleet(address);
         const results = commands.findLast((one) => one.command === 'return')?.results ?? [];
-        const others = aircraft.filter(({ status }) => status?.flight_controller.mode?.name !== 'RTL').map(({ status, link }) => {
+        const others = aircraft.filter(({ status }) => status?.flight_controller.mode !== 'RTL').map(({ status, link }) => {
           const { outcome, detail } = results.find(({ vehicle }) => vehicle === status?.id) ?? {};
-          return `${status?.name}: ${status?.flight_controller.mode?.name}, ${link}, ${status?.detail}; ${outcome}: ${detail}`;
+          return `${status?.name}: ${status?.flight_controller.mode}, ${link}, ${status?.detail}; ${outcome}: ${detail}`;
         });
         assert.fail(`not within 120 s: all are in RTL; found ${others.join('\n')}`);
       });
@@ -317,6 +338,7 @@ async function land() {
   line('  each aircraft, p95', quantile(each, 0.95), 'ms');
   line('  each aircraft, p99', quantile(each, 0.99), 'ms');
   line('  the command\'s own line says that all are, p50', quantile(known, 0.5), 'ms');
+  for (const one of late) console.log(one);
 }
 
 const run = { input, heap, land }[what];

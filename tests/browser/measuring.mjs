@@ -22,10 +22,13 @@ export const GROUNDS = {
 export async function withFlight(kind, uavs, measure, { more = [], start = (page, address) => page.goto(address) } = {}) {
   const port = await freePort();
   const [program, args] = GROUNDS[kind](uavs, port, more);
-  const ground = spawn(program, args, { cwd: ROOT, stdio: 'ignore' });
-  let ended;
-  ground.on('error', (error) => (ended = String(error)));
-  ground.on('exit', (code, signal) => (ended = `exit code ${code}, signal ${signal}`));
+  const ground = spawn(program, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] });
+  let [ended, said] = [undefined, ''];
+  ground.stderr.setEncoding('utf8').on('data', (text) => (said = (said + text).slice(-1_000)));
+  const gone = new Promise((done) => {
+    ground.on('error', (error) => done((ended = String(error))));
+    ground.on('close', (code, signal) => done((ended = `exit code ${code}, signal ${signal}: ${said.trim()}`)));
+  });
   const address = `http://127.0.0.1:${port}`;
   let browser;
   try {
@@ -44,6 +47,8 @@ export async function withFlight(kind, uavs, measure, { more = [], start = (page
   } finally {
     await browser?.close();
     ground.kill('SIGINT');
+    // Its ports are free then.
+    await gone;
   }
 }
 
