@@ -193,7 +193,7 @@ impl Gauge {
             Phase::Aborted => holds(telemetry),
             Phase::Start | Phase::Preparing | Phase::Moving | Phase::Ending | Phase::Finished => false,
         };
-        let flies = telemetry.armed && telemetry.height_m > FLIES_ABOVE_M;
+        let flies = telemetry.armed && telemetry.height_m > FLIES_ABOVE_M && !view.is_returning;
         self.waits_since = (waits && flies).then_some(self.waits_since.unwrap_or(now));
         self.waits_since.map_or(Duration::ZERO, |since| now.since(since))
     }
@@ -295,10 +295,12 @@ pub(crate) fn rest_of_route(
     Some(seconds(total_s + descent_s(last.1)))
 }
 
-/// Whether the aircraft flies on, or hovers, until it is told to end: a pilot ends his own flight.
+/// Whether the aircraft flies on, or hovers, until it is told to end: a pilot ends his own flight, and one that stands for another on
+/// its way home goes on by itself.
 fn goes_on(telemetry: &Telemetry, view: &View) -> bool {
     telemetry.armed
         && !view.is_piloted
+        && !view.is_returning
         && match view.phase {
             Phase::Preparing | Phase::Ready | Phase::Moving | Phase::Waiting => true,
             Phase::Aborted => holds(telemetry),

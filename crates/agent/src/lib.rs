@@ -915,7 +915,7 @@ impl Agent {
             TelemetryEvent::StatusText { severe, text: line } => {
                 let severity = if severe { Severity::Warning } else { Severity::Info };
                 out.log(severity, text!("flight controller: {line}"));
-                self.on_status_text(now, &line);
+                self.on_status_text(now, &line, out);
             }
             TelemetryEvent::Channels(channels) => self.judge_switch(now, &channels, out),
             TelemetryEvent::Other => {}

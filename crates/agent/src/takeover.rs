@@ -166,11 +166,17 @@ impl Agent {
     }
 
     /// The autopilot says something. A takeover that it announces after the fact was its own.
-    pub(crate) fn on_status_text(&mut self, now: Instant, line: &str) {
+    pub(crate) fn on_status_text(&mut self, now: Instant, line: &str, out: &mut Outputs) {
         if !announces_failsafe(line) {
             return;
         }
         self.announced = Some((now, text!("{line}")));
+        // Where it flies home by our order already no change of mode shows it, and it is not ours to stop any more.
+        let returns = self.telemetry.mode() == Some(Mode::Rtl) && self.protocol.view().is_returning;
+        if self.authority.is_ours() && returns {
+            let by = text!("the flight controller took over while it returned: {line}");
+            return self.give_up(now, Authority::Failsafe { by }, out);
+        }
         if let Authority::Pilot { by, suspected_at: Some(at), .. } = &self.authority
             && now.since(*at) <= ANNOUNCED_WITHIN
         {

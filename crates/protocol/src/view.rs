@@ -26,6 +26,8 @@ pub struct View {
     /// A pilot flies this aircraft. The protocol gives it no order then, and a change of its flight mode is the
     /// pilot's decision and no takeover.
     pub is_piloted: bool,
+    /// Ordered home, it avoids others on its way, and may stand for one: its flight has been ended, and it goes on by itself.
+    pub is_returning: bool,
     /// Speed at which the flight controller flies the route by its own navigation, metres per second; `None` where
     /// the protocol sends it from waypoint to waypoint.
     pub route_speed_m_s: Option<f64>,
@@ -54,6 +56,7 @@ impl View {
             target: None,
             swarm: SwarmView::ALONE,
             is_piloted: false,
+            is_returning: false,
             route_speed_m_s: None,
             return_height_mm: None,
             spacing_m: None,

@@ -5,7 +5,8 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::mbcap;
 use wingbeat_sim::channel::{Channel, Draw, Model};
-use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController};
+use wingbeat_sim::faults::Fault;
+use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter};
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
 
@@ -19,6 +20,15 @@ fn world(missions: &[&[DVec2]], variant: fn() -> mbcap::Config, seed: u64) -> Wo
 }
 
 fn noisy_world(missions: &[&[DVec2]], variant: fn() -> mbcap::Config, seed: u64, gps_noise_m: f64) -> World {
+    world_of(missions, variant, seed, |controller| controller.gps_noise_m = gps_noise_m)
+}
+
+fn world_of(
+    missions: &[&[DVec2]],
+    variant: fn() -> mbcap::Config,
+    seed: u64,
+    change: impl Fn(&mut ControllerConfig),
+) -> World {
     let frame = Frame::new(ORIGIN);
     let vehicles = missions.iter().enumerate().map(|(i, legs)| {
         let mut mbcap = variant();
@@ -28,7 +38,7 @@ fn noisy_world(missions: &[&[DVec2]], variant: fn() -> mbcap::Config, seed: u64,
         let agent = Agent::new(config, seed + i as u64, Instant::ZERO).unwrap();
         let mut controller = ControllerConfig::new(i as u8 + 1, frame.to_position(legs[0].extend(0.0)));
         controller.boot = Boot::Warm;
-        controller.gps_noise_m = gps_noise_m;
+        change(&mut controller);
         (
             agent,
             FlightController::new(controller, seed * 100 + i as u64, Instant::from_millis(i as u64 * 140)),
@@ -213,6 +223,75 @@ fn mbcap_13_one_that_is_held_or_taken_over_in_the_path_of_another_is_not_flown_t
             }
         }
     }
+}
+
+/// Two on the way home whose ways cross: the first is at (300, 0) and flies west, the second, by so much later, at (200, 100) and flies
+/// south.
+fn returning(later: Duration) -> World {
+    let (west, south) = (DVec2::new(0.0, 0.0), DVec2::new(200.0, -200.0));
+    let missions: [&[DVec2]; 2] = [&[west, DVec2::new(600.0, 0.0)], &[south, DVec2::new(200.0, 400.0)]];
+    let mut world = world_of(&missions, mbcap::Config::mbcap_e, 1, |controller| {
+        // By RTL, below 2000 mAh.
+        controller.parameters.extend([(Parameter::FS_BATT_ENABLE, 2.0), (Parameter::FS_BATT_MAH, 2_000.0)]);
+    });
+    // On its mission the second passes the first.
+    for (i, place) in [(1, DVec2::new(200.0, 100.0)), (0, DVec2::new(300.0, 0.0))] {
+        let is_there = |world: &World| {
+            let at = world.truth(i).local.truncate() + missions[i][0];
+            world.phase(i) == Phase::Moving && at.distance(place) < 12.0
+        };
+        fly_until(&mut world, is_there);
+        assert!(is_there(&world), "aircraft {i}: {:?}", world.truth(i));
+        assert_eq!(world.command(i, "hold", Command::Hold), Reply::Accepted);
+    }
+    assert_eq!(world.command(0, "return", Command::Return), Reply::Accepted);
+    world.run_until(world.now() + later);
+    assert_eq!(world.command(1, "return", Command::Return), Reply::Accepted);
+    world
+}
+
+fn run_until(world: &mut World, what: &str, is_enough: impl Fn(&World) -> bool) {
+    let end = world.now() + Duration::from_secs(300);
+    while !is_enough(world) {
+        assert!(world.now() < end, "not within 300 s: {what}");
+        world.run_until(world.now() + Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn mbcap_20_two_on_their_way_home_avoid_each_other_and_land_at_home() {
+    let mut stops = 0;
+    for later_s in 8..16 {
+        let mut world = returning(Duration::from_secs(later_s));
+        let stopped = |world: &World| [0, 1].map(|i| world.avoidance_tally(i).map_or(0, |tally| tally.stops));
+        let before = stopped(&world);
+        run_until(&mut world, "both are down", |world| (0..2).all(|i| !world.truth(i).armed));
+        for i in 0..2 {
+            let (status, at) = (world.status(i), world.truth(i).local.truncate());
+            assert!(at.length() < 2.0, "aircraft {i} came down {at:?} from its home: {}", status.detail);
+            assert_eq!((status.state, status.phase), (StateId::Aborted, Phase::Aborted));
+        }
+        let nearest_m = world.observer().swarm().separation_min_m;
+        assert!(nearest_m > 6.0, "{later_s} s later: {nearest_m}");
+        stops += stopped(&world).into_iter().sum::<u32>() - before.into_iter().sum::<u32>();
+    }
+    assert!(stops >= 2, "their ways cross at no time: {stops} stops");
+}
+
+#[test]
+fn mbcap_20_one_that_its_autopilot_announces_a_failsafe_of_is_not_stopped_on_its_way_home() {
+    let mut world = returning(Duration::ZERO);
+    run_until(&mut world, "the first returns", |world| world.agent_of(0).view().is_returning);
+    world.inflict(world.now(), Fault::BatteryAt { vehicle: 0, percent: 10.0 });
+    run_until(&mut world, "its failsafe has it", |world| world.status(0).failsafe);
+    while world.truth(0).armed {
+        world.run_until(world.now() + Duration::from_millis(100));
+        assert!(world.truth(0).mode != Mode::Brake, "{}", world.status(0).detail);
+    }
+    let at = world.truth(0).local.truncate();
+    assert!(at.length() < 2.0, "it came down {at:?} from its home");
+    // The other kept clear of it.
+    assert!(world.observer().swarm().separation_min_m > 5.0);
 }
 
 /// The table of transitions begins where the pilot has not taken over.

@@ -65,6 +65,8 @@ describe('what is wrong with an aircraft', () => {
     const ended = { phase: 'aborted' as const, state: 'Aborted' as const, flight_controller: brake };
     expect(conditions(up(1, { ...ended, detail: 'arming failed' }), up(2, { ...ended, commands: [hold] }))).toEqual([['caution ended: Ended by itself'], []]);
     expect(stateOf([up(1, ended), up(2, { phase: 'moving' })]).aircraft.map(doing)).toEqual(['Holding', 'Moving to waypoint']);
+    const avoidance = { state: 'StandStill' as const, avoiding: '00000000000000a2', predicted: [] };
+    expect(stateOf([up(1, { ...ended, avoidance })]).aircraft.map(doing)).toEqual(['Returning, in conflict']);
   });
 
   it('one without keys has that said of it', () => {

@@ -56,6 +56,7 @@ export function doing(aircraft: Aircraft): string {
   if (!status) return ABSENT;
   if (hasLanded(aircraft)) return 'Landed';
   if (status.phase !== 'aborted') return stateWords(status.state);
+  if (status.avoidance?.avoiding) return 'Returning, in conflict';
   return { BRAKE: 'Holding', RTL: 'Returning', SMART_RTL: 'Returning', LAND: 'Landing' }[status.flight_controller.mode ?? ''] ?? stateWords(status.state);
 }
 

@@ -140,6 +140,9 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
         self.telemetry.as_ref()
     }
+    fn is_flying(&self) -> bool {
+        matches!(self.state, State::Flying(_))
+    }
     pub(crate) fn is_armed(&self) -> bool {
         self.telemetry.is_some_and(|t| t.armed)
     }
@@ -345,8 +348,10 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     pub(crate) fn apply(&mut self, next: Option<Transition<F>>, out: &mut Actions) -> bool {
         let Some(Transition { state, order }) = next else { return false };
         let changed = state != self.state;
+        // From a return it is not begun again: it avoids on its way.
+        let is_returning = self.state == State::Aborted(EndFlight::Return);
+        self.has_begun |= matches!(state, State::Flying(_)) && !is_returning && !self.is_flying();
         self.state = state;
-        self.has_begun |= matches!(state, State::Flying(_));
         if let Some(order) = order {
             push(out, Action::Order(order));
         }

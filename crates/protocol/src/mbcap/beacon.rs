@@ -4,9 +4,9 @@ use heapless::Vec;
 use wingbeat_geo::{DVec2, DVec3, Instant, Position};
 use wingbeat_wire::{AGE_MAX_MS, Avoidance, Beacon, COURSE_MAX, Course, LOCATIONS_MAX, Location, Message};
 
-use super::predict::{self, Locations, Moving, Track, Waypoints};
+use super::predict::{self, Locations, Moving, Track, Waypoints as _};
 use super::state::Avoiding;
-use super::{Local, LocalRoute, Mbcap, State, flying};
+use super::{Local, Mbcap, State, Way, flying};
 use crate::{Action, Actions, EndFlight, REPORT_HOLDS, STOPS_WITHIN, coasts_m, push};
 use wingbeat_geo::Duration;
 
@@ -62,7 +62,10 @@ impl Mbcap {
         if !self.flight.is_armed() {
             return Ahead::Down;
         }
-        let mission = || Ahead::Mission(self.flight.next_waypoint());
+        let mission = || match self.is_returning() {
+            true => Ahead::Home,
+            false => Ahead::Mission(self.flight.next_waypoint()),
+        };
         match self.flight.state() {
             State::TakingOff => mission(),
             State::Flying(avoiding) => match avoiding {
@@ -100,7 +103,7 @@ impl Mbcap {
         if last.ahead == Some(ahead) && now.since(last.sent_at) < COURSE_PERIOD {
             return;
         }
-        let route = LocalRoute { local, route: self.flight.route() };
+        let route = Way::Mission { local, route: self.flight.route() };
         let mut waypoints: Vec<DVec3, COURSE_MAX> = Vec::new();
         match ahead {
             // The last counts as reached before the aircraft is there.
@@ -134,18 +137,30 @@ impl Mbcap {
         push(out, Action::Broadcast { flight: 0, message: Message::Course(course) });
     }
 
-    /// The locations along the mission at its planned speed: where we fly if we fly on, or continue.
+    /// The locations along the mission at its planned speed, or on the way home: where we fly if we fly on, or continue.
     pub(super) fn path_ahead(&self) -> Locations {
         let Some(local) = &self.local else { return Locations::new() };
-        let waypoints = LocalRoute { local, route: self.flight.route() };
-        let track = Track {
-            waypoints: &waypoints,
-            next: self.flight.next_waypoint(),
-            project: self.motion.is_on_track,
-        };
         let moving =
             Moving { speed_m_s: self.config.planned_speed_m_s, acceleration_m_s2: 0.0, ..self.moving() };
-        track.ahead(&moving, &self.config.prediction)
+        self.track(&self.way(local)).ahead(&moving, &self.config.prediction)
+    }
+
+    fn track<'a>(&self, waypoints: &'a Way<'a>) -> Track<'a, Way<'a>> {
+        let next = self.next_on(waypoints);
+        Track { waypoints, next, project: self.motion.is_on_track }
+    }
+
+    fn next_on(&self, way: &Way<'_>) -> usize {
+        match way {
+            Way::Mission { .. } => self.flight.next_waypoint(),
+            Way::Home { .. } => 0,
+        }
+    }
+
+    /// The first of the waypoints that others are told: the last counts as reached before the aircraft is there.
+    fn first_told(&self, way: &Way<'_>) -> usize {
+        let next = self.next_on(way);
+        if self.config.avoids_to_the_end { next.min(way.count().saturating_sub(1)) } else { next }
     }
 
     /// The locations of a new beacon (thesis section 5.1.3); of an aircraft that has left its mission, those straight
@@ -155,6 +170,7 @@ impl Mbcap {
         let avoiding = match state {
             State::Flying(avoiding) => Some(avoiding),
             State::TakingOff | State::Landing => None,
+            State::Aborted(_) if self.is_returning() => None,
             State::Start
             | State::Setup
             | State::SetupFinished
@@ -170,8 +186,7 @@ impl Mbcap {
         let here = self.motion.here;
         let speed_m_s = self.flight.speed_m_s();
         let moving = self.moving();
-        let next = self.flight.next_waypoint();
-        let waypoints = LocalRoute { local, route: self.flight.route() };
+        let waypoints = self.way(local);
         let shown = avoiding.map_or(Avoidance::Normal, |a| a.shown());
         match shown {
             Avoidance::GoOnPlease => {
@@ -180,7 +195,7 @@ impl Mbcap {
             }
             Avoidance::StandStill => {
                 locations.extend([here]);
-                for waypoint in (next..).map_while(|i| waypoints.get(i)) {
+                for waypoint in (self.first_told(&waypoints)..).map_while(|i| waypoints.get(i)) {
                     let near = waypoint.truncate().distance(here.truncate()) < PATH_MAX_M;
                     if locations.push(waypoint).is_err() || !near {
                         break; // the first that is far still counts
@@ -197,8 +212,7 @@ impl Mbcap {
                 None => locations.extend([here]),
             },
             Avoidance::Normal | Avoidance::Overtaking | Avoidance::EmergencyLand => {
-                let track = Track { waypoints: &waypoints, next, project: self.motion.is_on_track };
-                return track.ahead(&moving, &self.config.prediction);
+                return self.track(&waypoints).ahead(&moving, &self.config.prediction);
             }
         }
         locations

@@ -180,6 +180,9 @@ pub struct Config {
     pub passing_judges: bool,
     /// Whether aircraft that land neither stop nor stop others (MBCAP-e).
     pub landing_is_out: bool,
+    /// Whether it avoids others to the end of its flight: after its last waypoint counts as reached, and ordered home on its
+    /// way there (ours, in MBCAP-e).
+    pub avoids_to_the_end: bool,
     /// Standing means slower than this, metres per second.
     pub stopped_m_s: f64,
     /// Longest time until the aircraft stands at the position aside.
@@ -303,6 +306,7 @@ impl Config {
             overtake_beyond: false,
             passing_judges: false,
             landing_is_out: false,
+            avoids_to_the_end: false,
             stopped_m_s: 0.2,
             calm: Duration::from_secs(30),
             stop: Duration::from_secs(5),
@@ -335,6 +339,7 @@ impl Config {
             overtake_beyond: true,
             passing_judges: true,
             landing_is_out: true,
+            avoids_to_the_end: true,
             stopped_m_s: 0.6,
             calm: Duration::from_secs(10),
             ..Self::mbcap()

@@ -12,7 +12,7 @@ use super::silent::{self, Obstacle, SILENT_AFTER};
 use super::state::{AfterResume, Avoiding, Conflict, Waiting};
 use super::{Mbcap, Motion, aside, risk};
 use crate::flight::{State, Transition};
-use crate::{Input, Order, REPORT_HOLDS};
+use crate::{EndFlight, Input, Order, REPORT_HOLDS};
 
 /// Nearer than this to the position aside the aircraft has arrived, metres.
 const ASIDE_ARRIVED_M: f64 = 1.0;
@@ -66,6 +66,11 @@ impl From<Transition<Avoiding>> for Step {
     }
 }
 
+/// Whether only its current location counts.
+fn stands(n: &Neighbour) -> bool {
+    matches!(n.beacon.state, Avoidance::StandStill | Avoidance::GoOnPlease)
+}
+
 /// To a state of the avoidance.
 fn to(avoiding: Avoiding) -> Transition<Avoiding> {
     Transition::to(State::Flying(avoiding))
@@ -97,6 +102,14 @@ impl Mbcap {
             Input::Done(order) => self.after_effect(now, order, avoiding),
             // It lands because nothing else helped, as published: the one state that no failure interrupts.
             Input::Failed(_) if matches!(avoiding, Avoiding::EmergencyLand { .. }) => None,
+            // As on the way home without a conflict; but where it cannot fly aside it waits where it is.
+            Input::Failed(order) if self.is_returning() => {
+                Some(if let (Order::FlyTo(_), Avoiding::MovingAside { conflict, .. }) = (order, avoiding) {
+                    ordering(self.waits(now, conflict), Order::Hold)
+                } else {
+                    Transition::ordering(State::Aborted(EndFlight::Land), Order::Land)
+                })
+            }
             Input::Telemetry(telemetry) => match avoiding {
                 // The protocol ended this flight as it has to; that the conflict was not solved is counted apart.
                 Avoiding::EmergencyLand { .. } if !telemetry.armed => Some(Transition::to(State::Finished)),
@@ -143,19 +156,22 @@ impl Mbcap {
         match avoiding {
             Avoiding::Stopping { conflict, stands_by: None } => (order == Order::Hold)
                 .then(|| to(Avoiding::Stopping { conflict, stands_by: Some(now + self.config.stop) })),
-            Avoiding::Resuming { conflict, then, .. } => match order {
-                Order::Resume | Order::FlyTo(_) => Some(to(match then {
-                    AfterResume::Normal => Avoiding::Normal { since: now },
-                    AfterResume::Overtaking => Avoiding::Overtaking { conflict, since: now },
-                })),
-                Order::LoadRoute
-                | Order::TakeOff { .. }
-                | Order::FlyRoute { .. }
-                | Order::ResumeHeld
-                | Order::Hold
-                | Order::Return
-                | Order::Land => None,
-            },
+            Avoiding::Resuming { conflict, then, .. } => {
+                let goes_on = match order {
+                    Order::Resume | Order::FlyTo(_) => !self.is_returning(),
+                    Order::Return => self.is_returning(),
+                    Order::LoadRoute
+                    | Order::TakeOff { .. }
+                    | Order::FlyRoute { .. }
+                    | Order::ResumeHeld
+                    | Order::Hold
+                    | Order::Land => false,
+                };
+                goes_on.then(|| match then {
+                    AfterResume::Normal => self.going_on(now),
+                    AfterResume::Overtaking => to(Avoiding::Overtaking { conflict, since: now }),
+                })
+            }
             Avoiding::Normal { .. }
             | Avoiding::Stopping { stands_by: Some(_), .. }
             | Avoiding::StandStill { .. }
@@ -200,7 +216,7 @@ impl Mbcap {
 
     fn after_check(&self, now: Instant) -> Option<Step> {
         let State::Flying(avoiding) = self.flight.state() else {
-            return None;
+            return self.check_risks(now, self.returning?).map(Step::from);
         };
         match avoiding {
             Avoiding::Normal { since } => self.check_risks(now, since).map(Step::from),
@@ -211,6 +227,7 @@ impl Mbcap {
             }
             Avoiding::StandStill { conflict, began_at, since } => self
                 .check_peer(now, since, avoiding)
+                .or_else(|| self.check_clear(now, conflict, began_at, avoiding))
                 .or_else(|| self.check_right_of_way(now, conflict, began_at, since).map(Step::from)),
             Avoiding::MovingAside { since, .. } => self.check_peer(now, since, avoiding),
             Avoiding::GoOnPlease { conflict, since, event } => {
@@ -263,14 +280,90 @@ impl Mbcap {
         }
         let is_ignored =
             |id: VehicleId| self.ignored.is_some_and(|(ignored, until)| ignored == id && now < until);
-        let found = self.first_risk(now, |n| !is_ignored(n.id));
+        // Two whose ways cross twice meet again at once, and two whose missions end at one place there: what would be a
+        // collision counts in any case.
+        // One that stands and does not ask for the way, as one that was ordered to hold, stands for long.
+        let is_passed = |n: &Neighbour| self.is_returning() && stands(n) && !self.claims(n);
+        let near_m = |n: &Neighbour| match is_ignored(n.id) || self.is_last_reached() || is_passed(n) {
+            true => self.config.safe_distance_m(),
+            false => self.config.risk.distance_m,
+        };
+        let found = self.first_risk(now, |n| Some(near_m(n)));
         // No aircraft is in our way, but one stands because of us.
         let claimed = || {
-            let peer = self.clear_neighbours(now).find(|n| n.beacon.avoiding == Some(self.config.me))?.id;
+            let peer = self.clear_neighbours(now).find(|n| self.claims(n))?.id;
             (now.since(since) > self.config.resume).then_some(Conflict { peer, risk: None })
         };
-        let conflict = found.or_else(claimed).or_else(|| self.silent_ahead(now))?;
+        let conflict = found.or_else(|| match self.is_last_reached() {
+            true => self.ends_first(now),
+            false => claimed().or_else(|| self.silent_ahead(now)),
+        })?;
         Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
+    }
+
+    /// Standing on its way home, or before its last waypoint, for one that does not stand because of us: whether it can go on past
+    /// all others. Nothing else would tell that the other is gone, or that it will not go.
+    fn check_clear(
+        &self,
+        now: Instant,
+        conflict: Conflict,
+        began_at: Instant,
+        avoiding: Avoiding,
+    ) -> Option<Step> {
+        let peer = self.neighbours.get(conflict.peer)?;
+        let is_last_way = self.is_returning() || self.is_last_reached();
+        let may_judge = self.config.avoids_to_the_end && is_last_way && !self.claims(peer);
+        if !may_judge || now.since(began_at) < self.config.standing {
+            return None;
+        }
+        let (frame, path) = (self.frame()?, self.path_ahead());
+        // Not at which time: it takes a while until this one is as fast as planned.
+        let ours = risk::Trajectory {
+            locations: &path,
+            age_s: 0.0,
+            speed_m_s: self.config.planned_speed_m_s,
+            is_normal: false,
+            stands: false,
+        };
+        let risk = Risk { distance_m: self.config.safe_distance_m(), ..self.config.risk };
+        let is_in_the_way = |n: &Neighbour| {
+            let locations = n.locations(frame);
+            risk::between(&ours, &n.trajectory(now, &locations), &risk, &self.config.prediction).is_some()
+        };
+        // One that returns too may be about to set out, and has the right of way.
+        let sets_out = |n: &Neighbour| {
+            let comes_near =
+                |way: Obstacle| path.iter().any(|at| way.may_come_near(*at, risk.distance_m, risk.height_m));
+            stands(n)
+                && n.id > self.config.me
+                && self.neighbours.way_of(now, n, frame).is_some_and(comes_near)
+        };
+        let ends_first = || self.is_last_reached() && self.ends_first(now).is_some();
+        let is_clear = !self.clear_neighbours(now).any(|n| is_in_the_way(n) || sets_out(n))
+            && !ends_first()
+            && self.silent_ahead(now).is_none();
+        // The other has agreed to nothing: it is judged as before.
+        let transition = is_clear.then(|| self.resumed(avoiding, AfterResume::Normal)).flatten()?;
+        Some(transition.into())
+    }
+
+    /// Whether it stands because of us.
+    fn claims(&self, peer: &Neighbour) -> bool {
+        peer.beacon.avoiding == Some(self.config.me)
+    }
+
+    /// On the way to its last waypoint: another that ends its flight next to it, and is there already or has the right of way.
+    fn ends_first(&self, now: Instant) -> Option<Conflict> {
+        let end = self.local.as_ref()?.of(self.flight.route().last()?);
+        let frame = self.frame()?;
+        let is_near = |at: DVec3| at.truncate().distance(end.truncate()) < LANDING_CLEAR_M;
+        let comes_first = |n: &&Neighbour| {
+            let is_there = f64::from(n.beacon.speed_cm_s) * 1e-2 < SETTLES_M_S && is_near(n.at);
+            n.beacon.landing && (is_there || n.id > self.config.me)
+        };
+        let ends_here = |n: &&Neighbour| is_near(self.neighbours.end_of(n, frame));
+        let first = self.clear_neighbours(now).filter(comes_first).find(ends_here)?;
+        Some(Conflict { peer: first.id, risk: Some(end) })
     }
 
     /// Overtaking: whether a third comes too near that judges no other either, because it passes or moves aside itself,
@@ -282,8 +375,8 @@ impl Mbcap {
         let judges_no_other = |n: &Neighbour| {
             n.id != conflict.peer && matches!(n.beacon.state, Avoidance::Overtaking | Avoidance::MovingAside)
         };
-        let conflict =
-            self.first_risk(now, judges_no_other).or_else(|| self.stands_ahead(now, conflict.peer))?;
+        let near_m = |n: &Neighbour| judges_no_other(n).then_some(self.config.risk.distance_m);
+        let conflict = self.first_risk(now, near_m).or_else(|| self.stands_ahead(now, conflict.peer))?;
         Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
     }
 
@@ -309,8 +402,8 @@ impl Mbcap {
         })
     }
 
-    /// The first risk of our last prediction with a neighbour that is asked about.
-    fn first_risk(&self, now: Instant, judged: impl Fn(&Neighbour) -> bool) -> Option<Conflict> {
+    /// The first risk of our last prediction with a neighbour: that it comes nearer than so many metres, where it is judged.
+    fn first_risk(&self, now: Instant, near_m: impl Fn(&Neighbour) -> Option<f64>) -> Option<Conflict> {
         let frame = self.frame()?;
         let last = &self.last_beacon;
         let ours = risk::Trajectory {
@@ -323,11 +416,14 @@ impl Mbcap {
         let here = *last.locations.first()?;
         let reach_m =
             last.locations.iter().map(|l| l.truncate().distance(here.truncate())).fold(0.0, f64::max);
-        let is_near = |n: &&Neighbour| judged(n) && n.is_within(reach_m + self.config.risk.distance_m, here);
-        self.clear_neighbours(now).filter(is_near).find_map(|n| {
+        self.clear_neighbours(now).find_map(|n| {
+            let risk = Risk { distance_m: near_m(n)?, ..self.config.risk };
+            if !n.is_within(reach_m + risk.distance_m, here) {
+                return None;
+            }
             let locations = n.locations(frame);
             let theirs = n.trajectory(now, &locations);
-            let at = risk::between(&ours, &theirs, &self.config.risk, &self.config.prediction)?;
+            let at = risk::between(&ours, &theirs, &risk, &self.config.prediction)?;
             Some(Conflict { peer: n.id, risk: Some(at) })
         })
     }
@@ -339,7 +435,11 @@ impl Mbcap {
 
     /// Whether an aircraft in Normal checks for risks: not before its first beacon, and not at its end.
     pub(super) fn checks_risks(&self) -> bool {
-        self.last_beacon.state == Some(Avoidance::Normal) && !self.is_last_reached() && !self.is_landing()
+        let is_at_its_end = match self.config.avoids_to_the_end {
+            true => self.is_coming_down(),
+            false => self.is_last_reached() || self.is_landing(),
+        };
+        self.last_beacon.state == Some(Avoidance::Normal) && !is_at_its_end
     }
 
     pub(super) fn valid_neighbours(&self, now: Instant) -> impl Iterator<Item = &Neighbour> {
@@ -459,11 +559,9 @@ impl Mbcap {
     ) -> Option<Transition<Avoiding>> {
         if now.since(since) < self.config.standing {
             // One with a still higher right of way may stand because of us.
-            let higher = self.valid_neighbours(now).find(|n| {
-                n.beacon.state == Avoidance::StandStill
-                    && !n.beacon.landing
-                    && n.beacon.avoiding == Some(self.config.me)
-            });
+            let higher = self
+                .valid_neighbours(now)
+                .find(|n| n.beacon.state == Avoidance::StandStill && !n.beacon.landing && self.claims(n));
             let peer = higher.map(|n| n.id).filter(|&id| id > conflict.peer)?;
             let conflict = Conflict { peer, risk: None };
             return Some(to(Avoiding::StandStill { conflict, began_at, since }));
@@ -504,7 +602,13 @@ impl Mbcap {
     /// Out of the way (c) or aside (d).
     fn give_way(&self, now: Instant, conflict: Conflict, peer: &Neighbour) -> Option<Transition<Avoiding>> {
         let frame = self.frame()?;
-        let path: Vec<DVec2, LOCATIONS_MAX> = peer.locations(frame).iter().map(|l| l.truncate()).collect();
+        let mut path: Vec<DVec2, LOCATIONS_MAX> =
+            peer.locations(frame).iter().map(|l| l.truncate()).collect();
+        // Behind its last waypoint it is in its way, too.
+        if let ([.., before, last], true) = (&*path, self.config.avoids_to_the_end) {
+            let beyond = *last + (*last - *before).normalize_or_zero() * self.config.safe_distance_m();
+            let _ = path.push(beyond);
+        }
         let planned_speed_m_s = f64::from(peer.beacon.planned_speed_cm_s) * 1e-2;
         let aside = self.move_aside(now, conflict, &path, planned_speed_m_s);
         aside.or_else(|| Some(to(self.waits(now, conflict))))
@@ -545,8 +649,12 @@ impl Mbcap {
                 || f64::from(n.beacon.speed_cm_s) * 1e-2 < SETTLES_M_S
                 || !n.is_recent(now, self.config.beacon_validity)
         };
+        // One that is about to come to rest will be there, maybe to land.
+        let comes_to_rest = |n: &&Neighbour| n.beacon.landing || n.beacon.state == Avoidance::MovingAside;
         let nearest = |at: DVec2| {
-            let sites = self.neighbours.by_priority().filter(stays).map(|n| n.at.truncate());
+            let ends = self.neighbours.by_priority().filter(comes_to_rest);
+            let ends = ends.filter_map(|n| Some(self.neighbours.end_of(n, self.frame()?).truncate()));
+            let sites = self.neighbours.by_priority().filter(stays).map(|n| n.at.truncate()).chain(ends);
             // One that fell silent in flight may have come down anywhere on its course.
             let silent = self.neighbours.obstacles(now, SILENT_AFTER, self.frame());
             sites
@@ -597,7 +705,7 @@ impl Mbcap {
         }
         // Of one that missed the report of its last waypoint that shows only after a while in one state; in Normal the next
         // conflict comes sooner.
-        if is_over && !self.is_last_reached() {
+        if is_over && !self.is_last_reached() && !self.is_returning() {
             return Some(Step { transition: self.land_clear(now), outcome: Some(Outcome::Solved) });
         }
         Some(self.solved(now, Outcome::Solved))
@@ -611,7 +719,15 @@ impl Mbcap {
 
     /// On the mission already.
     fn solved(&self, now: Instant, outcome: Outcome) -> Step {
-        Step { transition: to(Avoiding::Normal { since: now }), outcome: Some(outcome) }
+        Step { transition: self.going_on(now), outcome: Some(outcome) }
+    }
+
+    /// In no conflict any more.
+    fn going_on(&self, now: Instant) -> Transition<Avoiding> {
+        match self.is_returning() {
+            true => Transition::to(State::Aborted(EndFlight::Return)),
+            false => to(Avoiding::Normal { since: now }),
+        }
     }
 
     /// Back to the mission, the conflict being over.
@@ -637,13 +753,18 @@ impl Mbcap {
         let may_have_ended =
             self.is_last_reached() || self.flight.is_at_the_end(self.config.planned_speed_m_s);
         let order = match self.flight.route().last().filter(|_| may_have_ended) {
+            _ if self.is_returning() => Order::Return,
             Some(&last) => Order::FlyTo(last),
             None => Order::Resume,
         };
         Some(ordering(Avoiding::Resuming { conflict, from, then }, order))
     }
 
+    /// Whether it goes no farther over ground: over its last waypoint, or at home.
     fn is_over(&self, now: Instant, since: Instant) -> bool {
-        self.flight.is_over(now, since, self.config.stopped_m_s)
+        match self.is_returning() {
+            true => self.is_at_home(),
+            false => self.flight.is_over(now, since, self.config.stopped_m_s),
+        }
     }
 }

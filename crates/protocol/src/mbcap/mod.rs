@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Before and after its mission, and after a failure, the aircraft flies as every other does ([`crate::flight`]); it
-//! broadcasts until its motors stop. What follows from what
+//! broadcasts until its motors stop. One that was ordered home avoids on its way too. What follows from what
 //! is one function that reads and never writes (`decide`); this file acts on it. Detection is [`risk`], prediction
 //! [`predict`], the position aside [`aside`]. What the sources leave open or state differently is decided in
 //! `docs/protocols/mbcap.md`.
@@ -44,10 +44,10 @@ use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
-use crate::flight::{self, RouteFlight, Rules};
+use crate::flight::{self, AT_THE_END_M, RouteFlight, Rules};
 use crate::{
-    Action, Actions, AvoidanceView, Command, Denied, Details, Fence, Handling, Input, MOVES_M_S,
-    MissionError, Phase, Protocol, Severity, StateId, Telemetry, Text, View, push, text,
+    Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Handling, Input, MOVES_M_S,
+    MissionError, Order, Phase, Protocol, Severity, StateId, Telemetry, Text, View, push, text,
 };
 use beacon::{LastBeacon, LastCourse};
 use config::AsideTests;
@@ -90,6 +90,8 @@ pub struct Mbcap {
     last_course: LastCourse,
     /// When the motors stopped: others are told that it is down.
     disarmed_at: Option<Instant>,
+    /// It flies home by an order whose effect was seen, undisturbed since then, or stands because of a conflict on that way.
+    returning: Option<Instant>,
     beacon_at: Instant,
     check_at: Instant,
     tally: Tally,
@@ -100,13 +102,15 @@ struct Local {
     frame: Frame,
     /// Heights above home become altitudes.
     home_mm: i32,
+    /// Whether the flight began at its origin, which is home then.
+    is_at_home: bool,
 }
 
 impl Local {
-    fn new(telemetry: &Telemetry) -> Self {
+    fn new(telemetry: &Telemetry, is_at_home: bool) -> Self {
         let at = telemetry.position;
         let home_mm = at.altitude_mm.saturating_sub(libm::round(telemetry.height_m * 1e3) as i32);
-        Self { frame: Frame::new(at), home_mm }
+        Self { frame: Frame::new(at), home_mm, is_at_home }
     }
     fn of(&self, waypoint: &Point) -> DVec3 {
         self.frame.to_local(Position {
@@ -117,18 +121,26 @@ impl Local {
     }
 }
 
-/// The mission in the local frame, each waypoint computed when it is needed: that is a few a second.
-struct LocalRoute<'a> {
-    local: &'a Local,
-    route: &'a [Point],
+/// Where the flight leads, in the local frame.
+enum Way<'a> {
+    /// Along the mission, each waypoint computed when it is needed: that is a few a second.
+    Mission { local: &'a Local, route: &'a [Point] },
+    /// Home, at this height.
+    Home { up_m: f64 },
 }
 
-impl Waypoints for LocalRoute<'_> {
+impl Waypoints for Way<'_> {
     fn count(&self) -> usize {
-        self.route.len()
+        match self {
+            Self::Mission { route, .. } => route.len(),
+            Self::Home { .. } => 1,
+        }
     }
     fn get(&self, index: usize) -> Option<DVec3> {
-        self.route.get(index).map(|w| self.local.of(w))
+        match self {
+            Self::Mission { local, route } => route.get(index).map(|w| local.of(w)),
+            Self::Home { up_m } => (index == 0).then_some(DVec3::Z * *up_m),
+        }
     }
 }
 
@@ -166,6 +178,7 @@ impl Mbcap {
             last_beacon: LastBeacon::default(),
             last_course: LastCourse::default(),
             disarmed_at: None,
+            returning: None,
             beacon_at: phase(config.beacon_period),
             check_at: phase(config.check_period),
             tally: Tally::default(),
@@ -179,9 +192,19 @@ impl Mbcap {
     fn avoiding(&self) -> Option<Avoiding> {
         flying(self.flight.state())
     }
+    fn is_returning(&self) -> bool {
+        self.returning.is_some()
+    }
+    fn way<'a>(&'a self, local: &'a Local) -> Way<'a> {
+        match self.is_returning() {
+            true => Way::Home { up_m: self.motion.here.z },
+            false => Way::Mission { local, route: self.flight.route() },
+        }
+    }
+    /// Whether the mission that it flies is over but for its landing.
     fn is_last_reached(&self) -> bool {
         let len = self.flight.route().len();
-        len > 0 && self.flight.next_waypoint() >= len
+        len > 0 && self.flight.next_waypoint() >= len && !self.is_returning()
     }
     /// Whether others need not keep clear of us: on the ground, or landing.
     fn is_landing(&self) -> bool {
@@ -193,8 +216,15 @@ impl Mbcap {
                     | State::Landing
                     | State::Finished
             );
-        self.config.landing_is_out
-            && (self.flight.telemetry().is_none_or(|t| !t.armed || t.landing) || is_at_the_end)
+        self.config.landing_is_out && (self.is_coming_down() || is_at_the_end)
+    }
+    /// Also over its home, where RTL descends.
+    fn is_coming_down(&self) -> bool {
+        self.flight.telemetry().is_none_or(|t| !t.armed || t.landing)
+            || self.is_returning() && self.is_at_home()
+    }
+    fn is_at_home(&self) -> bool {
+        self.motion.here.truncate().length() < AT_THE_END_M
     }
 
     /// Applies an input to the own state and to that of others. Whether something may follow from it.
@@ -214,12 +244,17 @@ impl Mbcap {
                 push(out, Action::Refused(Refused::UnexpectedSender));
                 return false;
             }
+            Input::Done(Order::Return) if self.flight.state() == State::Aborted(EndFlight::Return) => {
+                let is_at_home = self.local.as_ref().is_some_and(|local| local.is_at_home);
+                self.returning = (is_at_home && self.config.avoids_to_the_end).then_some(now);
+            }
+            // Another flies it.
+            Input::TakenOver(_) => self.returning = None,
             Input::Wake
             | Input::Operator(_)
             | Input::Reached(_)
             | Input::Done(_)
             | Input::Failed(_)
-            | Input::TakenOver(_)
             | Input::BatteryLow(_) => {}
         }
         self.flight.observe(now, input);
@@ -288,6 +323,20 @@ impl Mbcap {
         self.flight.apply(Some(transition), out);
         let new = self.flight.state();
         self.count(old, new);
+        self.returning = match new {
+            State::Flying(Avoiding::EmergencyLand { .. }) => None,
+            State::Flying(_) => self.returning,
+            // Back on its way. Ordered anew it is on its way when that was seen.
+            State::Aborted(EndFlight::Return) if transition.order.is_none() => self.returning.map(|_| now),
+            State::Aborted(_)
+            | State::Start
+            | State::Setup
+            | State::SetupFinished
+            | State::TakingOff
+            | State::Holding { .. }
+            | State::Landing
+            | State::Finished => None,
+        };
         if matches!(old, State::Holding { .. } | State::Aborted(_)) && flying(new).is_some() {
             // Held maybe beside its mission's line.
             self.motion.is_on_track = false;
@@ -297,8 +346,9 @@ impl Mbcap {
         }
         // A pilot who takes it over may begin the flight.
         let is_begun_by_another = self.local.is_none() && matches!(new, State::Aborted(_));
-        if matches!((old, new), (State::SetupFinished, State::TakingOff)) || is_begun_by_another {
-            self.begin_flight();
+        let takes_off = matches!((old, new), (State::SetupFinished, State::TakingOff));
+        if takes_off || is_begun_by_another {
+            self.begin_flight(takes_off);
         }
         if self.config.renew_at_change && is_shown_anew(old, new) {
             (self.last_beacon.sent, self.beacon_at) = (0, now);
@@ -315,24 +365,27 @@ impl Mbcap {
             && self.checks_risks()
     }
 
-    fn begin_flight(&mut self) {
+    fn begin_flight(&mut self, is_at_home: bool) {
         let Some(telemetry) = self.flight.telemetry() else {
             return;
         };
-        let local = Local::new(telemetry);
+        let local = Local::new(telemetry, is_at_home);
         self.motion.here = local.frame.to_local(telemetry.position);
         self.local = Some(local);
     }
 
     fn count(&mut self, old: State, new: State) {
-        let Some((old, new)) = flying(old).zip(flying(new)) else { return };
+        let (old, Some(new)) = (flying(old), flying(new)) else { return };
         match new {
-            Avoiding::Stopping { .. } if matches!(old, Avoiding::Normal { .. }) => self.tally.stops += 1,
-            Avoiding::MovingAside { .. } if matches!(old, Avoiding::StandStill { .. }) => {
+            // On its mission, or on its way home.
+            Avoiding::Stopping { .. } if matches!(old, Some(Avoiding::Normal { .. }) | None) => {
+                self.tally.stops += 1;
+            }
+            Avoiding::MovingAside { .. } if matches!(old, Some(Avoiding::StandStill { .. })) => {
                 self.tally.asides += 1;
             }
             // On the way back it is beside its mission's line.
-            Avoiding::GoOnPlease { .. } if matches!(old, Avoiding::MovingAside { .. }) => {
+            Avoiding::GoOnPlease { .. } if matches!(old, Some(Avoiding::MovingAside { .. })) => {
                 self.motion.is_on_track = false;
             }
             Avoiding::Normal { .. }
@@ -377,6 +430,7 @@ impl Mbcap {
             Avoiding::LandingAside { .. } => text!("another is at the landing site: landing aside"),
             Avoiding::GoOnPlease { .. } => text!("giving way to {peer}"),
             Avoiding::Overtaking { .. } => text!("passing {peer}"),
+            Avoiding::Resuming { .. } if self.is_returning() => text!("returning"),
             Avoiding::Resuming { .. } => text!("resuming the mission"),
             Avoiding::EmergencyLand { .. } => {
                 text!("landing: the conflict with {peer} was not solved")
@@ -445,8 +499,10 @@ impl Mbcap {
         self.avoiding().map_or(Avoidance::Normal, |a| a.shown())
     }
 
+    /// The mission of one that returns has been ended, also while it stands on its way.
     fn state_id(&self) -> StateId {
-        self.flight.id(self.shown().into())
+        let flying = if self.is_returning() { StateId::Aborted } else { self.shown().into() };
+        self.flight.id(flying)
     }
 
     fn detail(&self) -> Text {
@@ -455,6 +511,9 @@ impl Mbcap {
             return text!("landed: a conflict was not solved");
         }
         self.flight.detail(|| match self.avoiding().and_then(|a| a.conflict()) {
+            Some(conflict) if self.is_returning() => {
+                text!("returning to launch: in conflict with {}", conflict.peer)
+            }
             Some(conflict) => text!("in conflict with {}", conflict.peer),
             None => self.flight.progress(),
         })
@@ -496,7 +555,7 @@ impl Protocol for Mbcap {
         if !self.flight.apply(self.flight.hold_found(now), out) {
             return;
         }
-        self.begin_flight();
+        self.begin_flight(false);
         (self.last_beacon.sent, self.beacon_at) = (0, now);
     }
     fn take_up(&mut self, route: &[Point], reached: Option<u16>) -> Result<(), MissionError> {
@@ -548,8 +607,8 @@ impl Protocol for Mbcap {
     }
 
     fn view(&self) -> View {
-        let shown = self.shown();
-        let phase = match shown {
+        let phase = match self.shown() {
+            _ if self.is_returning() => Phase::Aborted,
             Avoidance::StandStill | Avoidance::GoOnPlease => Phase::Waiting,
             Avoidance::Normal | Avoidance::MovingAside | Avoidance::Overtaking => Phase::Moving,
             Avoidance::EmergencyLand => Phase::Ending,
@@ -557,7 +616,8 @@ impl Protocol for Mbcap {
         View {
             route_speed_m_s: Some(self.config.planned_speed_m_s),
             avoidance_tally: Some(self.tally),
-            ..self.flight.view(shown.into(), phase)
+            is_returning: self.is_returning(),
+            ..self.flight.view(self.state_id(), phase)
         }
     }
 

@@ -252,10 +252,23 @@ impl Neighbours {
         after: Duration,
         frame: Option<&'a Frame>,
     ) -> impl Iterator<Item = (VehicleId, Obstacle)> + 'a {
-        self.by_priority().filter(move |n| n.is_silent(now, after)).filter_map(move |n| {
-            let known = self.courses.iter().find(|known| known.id == n.id);
-            Some((n.id, n.obstacle(now, frame?, known.map(|known| &known.course))?))
-        })
+        let silent = self.by_priority().filter(move |n| n.is_silent(now, after));
+        silent.filter_map(move |n| Some((n.id, self.way_of(now, n, frame?)?)))
+    }
+
+    /// Where it may fly from its last position on; nothing where it landed.
+    pub(super) fn way_of(&self, now: Instant, neighbour: &Neighbour, frame: &Frame) -> Option<Obstacle> {
+        neighbour.obstacle(now, frame, self.course_of(neighbour))
+    }
+
+    /// Where it goes no farther: at the end of its course, where that is known.
+    pub(super) fn end_of(&self, neighbour: &Neighbour, frame: &Frame) -> DVec3 {
+        let end = self.course_of(neighbour).and_then(|course| course.waypoints.last());
+        end.map_or(neighbour.at, |end| local(frame, end))
+    }
+
+    fn course_of(&self, neighbour: &Neighbour) -> Option<&Course> {
+        self.courses.iter().find(|known| known.id == neighbour.id).map(|known| &known.course)
     }
 
     fn find(&self, id: VehicleId) -> Option<usize> {

@@ -115,6 +115,12 @@ impl Craft {
                 let p = Position { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, altitude_mm: 0 };
                 (Some(Frame::new(HOME).to_local(p).truncate()), speed_m_s)
             }
+            // Home, where it lands: as the autopilot does it.
+            Some(Order::Return) if self.at != self.mission[0] => (Some(self.mission[0]), speed_m_s),
+            Some(Order::Return) => {
+                self.armed = false;
+                (None, 0.0)
+            }
             _ => (None, 0.0),
         };
         let Some(goal) = goal else {
@@ -130,7 +136,7 @@ impl Craft {
         let step = self.velocity * dt;
         if step.length() >= left.length() - 0.2 {
             self.at = goal;
-            if !matches!(self.mode, Some(Order::FlyTo(_))) {
+            if !matches!(self.mode, Some(Order::FlyTo(_) | Order::Return)) {
                 self.next += 1;
                 return Some(self.next as u16 - 1);
             }
@@ -141,13 +147,20 @@ impl Craft {
     }
 }
 
+/// Commands to the aircraft of that index, at that time in seconds.
+type Commanded = (u64, usize, Command);
+
 struct Flown {
     separation_m: f64,
     crafts: Vec<Craft>,
     ended_s: Vec<f64>,
 }
 
-fn fly(mut crafts: Vec<Craft>, speeds: &[f64], limit_s: u64) -> Flown {
+fn fly(crafts: Vec<Craft>, speeds: &[f64], limit_s: u64) -> Flown {
+    fly_commanded(crafts, speeds, limit_s, &[])
+}
+
+fn fly_commanded(mut crafts: Vec<Craft>, speeds: &[f64], limit_s: u64, commanded: &[Commanded]) -> Flown {
     let mut separation_m = f64::INFINITY;
     let mut ended_s = vec![f64::NAN; crafts.len()];
     for craft in &mut crafts {
@@ -160,6 +173,9 @@ fn fly(mut crafts: Vec<Craft>, speeds: &[f64], limit_s: u64) -> Flown {
     for ms in (0..limit_s * 1000).step_by(50) {
         let now = Instant::from_millis(ms);
         let mut sent = Vec::new();
+        for &(_, i, command) in commanded.iter().filter(|(at_s, ..)| at_s * 1000 == ms) {
+            sent.extend(crafts[i].handle(now, Input::Operator(command)).into_iter().map(|m| (i, m)));
+        }
         for (i, craft) in crafts.iter_mut().enumerate() {
             if ms % 250 == 0 {
                 if let Some(reached) = craft.fly(speeds[i]) {
@@ -173,7 +189,8 @@ fn fly(mut crafts: Vec<Craft>, speeds: &[f64], limit_s: u64) -> Flown {
             } else {
                 sent.extend(craft.handle(now, Input::Wake).into_iter().map(|m| (i, m)));
             }
-            if ended_s[i].is_nan() && craft.protocol.view().state == StateId::Finished {
+            let is_down = !craft.armed && craft.protocol.view().state == StateId::Aborted;
+            if ended_s[i].is_nan() && (is_down || craft.protocol.view().state == StateId::Finished) {
                 ended_s[i] = now.as_secs_f64();
             }
         }
@@ -296,6 +313,39 @@ fn mbcap_08_two_that_pass_keep_clear_of_each_other_and_of_those_that_stand() {
     // As published they judge no third.
     let published = two_pairs_m(&Config { passing_judges: false, ..Config::mbcap_e() });
     assert!(published.iter().any(|&m| m < 5.0), "{published:?}");
+}
+
+/// Two fly home on ways that cross; on their missions they were there at different times. The first turns back after 47 to 53 s.
+fn returning_m(config: &Config) -> Vec<(f64, Flown)> {
+    let flight = |at_s: u64| {
+        let crafts = vec![
+            Craft::new(config.clone(), 1, &[(0.0, 0.0), (700.0, 0.0)]),
+            Craft::new(config.clone(), 2, &[(200.0, -300.0), (200.0, 400.0)]),
+        ];
+        let commands = [(at_s, 0, Command::Return), (55, 1, Command::Return)];
+        let flown = fly_commanded(crafts, &[10.0; 2], 600, &commands);
+        (flown.separation_m, flown)
+    };
+    (47..=53).map(flight).collect()
+}
+
+#[test]
+fn mbcap_20_two_that_return_on_ways_that_cross_avoid_each_other() {
+    let (mut stopped, mut unsafe_before) = (0, 0);
+    for (separation_m, flown) in returning_m(&Config::mbcap_e()) {
+        assert!(separation_m > 6.0, "{separation_m}");
+        assert!(flown.ended_s.iter().all(|s| !s.is_nan()), "one stands for ever");
+        for craft in &flown.crafts {
+            assert_eq!(names(craft).last(), Some(&StateId::Aborted), "{:?}", craft.states);
+            assert!(craft.at == craft.mission[0], "{} came down at {}", craft.id, craft.at);
+            stopped += craft.protocol.tally.stops;
+        }
+    }
+    assert!(stopped > 0, "none had to stop");
+    for (separation_m, _) in returning_m(&Config { avoids_to_the_end: false, ..Config::mbcap_e() }) {
+        unsafe_before += u32::from(separation_m < 5.0);
+    }
+    assert!(unsafe_before > 0, "their ways do not cross at one time");
 }
 
 /// A storm from one sender, through the whole state machine: its beacons are refused and counted, our beacons

@@ -12,6 +12,7 @@
 //! | `leader` | FollowMe | no follower takes another leader than its own, whatever that claims |
 //! | `astray` | FollowMe | no follower flies after the other swarm |
 //! | `leader lost` | FollowMe | a follower that lost its leader does what is configured, in time |
+//! | `home` | own missions, liveness | an aircraft that avoids others on its way home lands there, unless it is asked to land elsewhere |
 //! | `unaided` | all, liveness | the swarm lands within [`calm_bound`] without the operator |
 //! | `completed` | all, liveness | where nothing was lost for good the flight is completed |
 //!
@@ -24,6 +25,7 @@
 mod all;
 mod command;
 mod follow;
+mod own;
 mod swarm;
 #[cfg(test)]
 mod tests;
@@ -85,7 +87,9 @@ impl Rules {
             // Aircraft of different owners owe each other their separation alone.
             Task::Own(_) => {}
         }
-        let liveness: Vec<Box<dyn Rule>> = vec![Box::new(all::Unaided), Box::new(all::Completed { kind })];
+        let home = Box::new(own::Home::of(2 * script.scenario.aircraft()));
+        let liveness: Vec<Box<dyn Rule>> =
+            vec![home, Box::new(all::Unaided), Box::new(all::Completed { kind })];
         let judged = |rules: Vec<Box<dyn Rule>>| {
             rules.into_iter().map(|rule| Judged { rule, violation: None }).collect()
         };

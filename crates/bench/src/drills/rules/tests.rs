@@ -1,5 +1,7 @@
 //! The rules are not blind: each is broken once, by a world in which it does not hold or by a report that is untrue.
 
+use wingbeat_agent::{Command, Phase};
+use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{Duration, Instant, Position};
 
@@ -88,6 +90,19 @@ fn followers_that_hesitate_or_stray_and_a_flight_without_an_end_break_a_rule() {
     far.rules = Rules::of(Kind::FollowLoss, &Script::draw(Kind::FollowLoss, 1, Conditions::default()));
     step_until(&mut far, |drill| drill.run.sky.world.now() > Instant::ZERO + calm_bound(5) + SECOND);
     assert_eq!(broken(far.rules), [vec!["astray"], vec!["unaided"]]);
+}
+
+#[test]
+fn one_that_lands_on_its_way_home_unasked_breaks_a_rule() {
+    let mut drill = drill(Kind::MbcapFaults, |_| {});
+    step_until(&mut drill, |drill| drill.run.sky.world.phase(FIRST) == Phase::Moving);
+    drill.run.sky.world.command(FIRST, "return", Command::Return);
+    step_until(&mut drill, |drill| drill.run.sky.world.agent_of(FIRST).view().is_returning);
+    // No button of the drill's operator.
+    drill.run.sky.world.command(FIRST, "land", Command::Land);
+    step_until(&mut drill, |drill| drill.run.sky.world.truth(FIRST).mode == Mode::Land);
+    drill.step();
+    assert_eq!(broken(drill.rules), [vec![], vec!["home"]]);
 }
 
 #[test]

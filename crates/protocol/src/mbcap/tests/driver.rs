@@ -4,6 +4,8 @@ use super::*;
 
 /// In [`HOME`]'s frame, where it is in every state.
 pub(super) const HERE: (f64, f64) = (-300.0, 0.0);
+/// On its mission, from where it returns to [`HERE`].
+pub(super) const AWAY: (f64, f64) = (-250.0, 0.0);
 /// Its mission leads from [`HERE`] to there.
 pub(super) const LAST: (f64, f64) = (300.0, 0.0);
 /// Out of its way.
@@ -217,6 +219,29 @@ impl Driver {
         self.fly(LAST, 0.0);
     }
 
+    /// On its way home, which was seen.
+    pub(super) fn returning(&mut self) {
+        self.normal();
+        self.fly(AWAY, -10.0);
+        self.command(Command::Return);
+        self.done();
+        self.wait(8);
+    }
+
+    /// The other is in its way home.
+    pub(super) fn returning_ordered_to_hold(&mut self) {
+        self.returning();
+        self.receive(beacon(Avoidance::Normal, None, NEAR));
+        self.check();
+    }
+
+    pub(super) fn returning_stand_still(&mut self) {
+        self.returning_ordered_to_hold();
+        self.fly(AWAY, 0.0);
+        self.done();
+        self.wait(8);
+    }
+
     pub(super) fn disarm(&mut self) {
         self.at.armed = false;
         self.report();
@@ -244,16 +269,24 @@ impl Driver {
 
     /// The state, with what its name does not show.
     pub(super) fn name(&self) -> String {
-        let stops = self.protocol.details().avoidance.is_some_and(|a| a.avoiding.is_some());
-        let asked = match (self.protocol.view().state, self.asked) {
+        let avoidance = self.protocol.details().avoidance;
+        let stops = avoidance.as_ref().is_some_and(|a| a.avoiding.is_some());
+        let (returning, state) = match (self.protocol.view().state, avoidance) {
+            (StateId::Aborted, Some(avoidance)) if stops => ("Returning, ", avoidance.state.into()),
+            (state, _) => ("", state),
+        };
+        let asked = match (state, self.asked) {
             (StateId::Normal, Some(Order::Hold)) => ", ordered to hold",
             (StateId::Normal, _) if stops => ", braking",
             (StateId::StandStill | StateId::MovingAside | StateId::GoOnPlease, Some(Order::Resume)) => {
                 ", ordered to resume"
             }
+            (StateId::StandStill | StateId::MovingAside | StateId::GoOnPlease, Some(Order::Return)) => {
+                ", ordered to return"
+            }
             _ => "",
         };
-        format!("{}{asked}", self.protocol.view().state)
+        format!("{returning}{state}{asked}")
     }
 }
 

@@ -19,7 +19,7 @@ type State = (&'static str, Of, fn(&mut Driver));
 type Step = (&'static str, fn(&mut Driver));
 
 /// Every state, with what it waits for, some seconds after it began.
-const STATES: [State; 23] = [
+const STATES: [State; 30] = [
     ("Start", Of::Both, |_| {}),
     ("Setup", Of::Both, |d| d.command(Command::Setup)),
     ("SetupFinished", Of::Both, Driver::set_up),
@@ -83,6 +83,33 @@ const STATES: [State; 23] = [
     ("Finished", Of::Both, |d| {
         d.landing();
         d.disarm();
+    }),
+    ("Aborted (Return), seen", Of::Both, Driver::returning),
+    ("Returning, Normal, ordered to hold", Of::Both, Driver::returning_ordered_to_hold),
+    ("Returning, StandStill", Of::Both, Driver::returning_stand_still),
+    ("Returning, MovingAside", Of::Lower, |d| {
+        d.returning_stand_still();
+        d.mutual(Avoidance::StandStill, THROUGH_US);
+        d.wait(1);
+    }),
+    ("Returning, GoOnPlease", Of::Lower, |d| {
+        d.returning_stand_still();
+        d.mutual(Avoidance::StandStill, ELSEWHERE);
+        d.wait(1);
+    }),
+    ("Returning, GoOnPlease, ordered to return", Of::Lower, |d| {
+        d.returning_stand_still();
+        d.mutual(Avoidance::StandStill, ELSEWHERE);
+        d.wait(1);
+        d.receive(Beacon { event: 1, ..beacon(Avoidance::Normal, None, ELSEWHERE) });
+        d.check();
+    }),
+    ("Returning, Overtaking", Of::Higher, |d| {
+        d.returning_stand_still();
+        d.mutual(Avoidance::GoOnPlease, ELSEWHERE);
+        d.wait(1);
+        d.done();
+        d.wait(6);
     }),
 ];
 

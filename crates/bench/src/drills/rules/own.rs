@@ -1,0 +1,60 @@
+//! The rule of aircraft on missions of their own that were ordered home.
+
+use wingbeat_agent::{Command, StateId};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::Instant;
+
+use super::Rule;
+use crate::drills::run::Run;
+
+/// What is measured of a voltage differs by less from what was judged, volts.
+const VOLTAGE_WITHIN_V: f64 = 0.2;
+
+/// One that avoids others on its way home comes down there: it lands elsewhere only where that is asked of it.
+pub(super) struct Home {
+    /// Whether each was on its way, and had not landed elsewhere.
+    returning: Vec<bool>,
+}
+
+impl Home {
+    pub(super) fn of(aircraft: usize) -> Self {
+        Self { returning: vec![false; aircraft] }
+    }
+}
+
+impl Rule for Home {
+    fn name(&self) -> &'static str {
+        "home"
+    }
+
+    fn on_step(&mut self, run: &Run) -> Option<String> {
+        let sky = &run.sky;
+        (0..sky.count()).find_map(|i| {
+            let (view, mode) = (sky.world.agent_of(i).view(), sky.world.truth(i).mode);
+            self.returning[i] |= view.is_returning;
+            if !self.returning[i] || mode != Mode::Land {
+                return None;
+            }
+            self.returning[i] = false;
+            let (status, struck) = (sky.world.status(i), sky.struck[i]);
+            // A failed order, too, makes it land.
+            let is_struck = struck.acts_unannounced || !sky.lives(i) || struck.until > Instant::ZERO;
+            let is_anothers = struck.pilot.is_some() || is_struck || !status.engaged;
+            let presses = run.operator.presses().iter();
+            let is_asked = presses.rev().any(|press| press.vehicle == i && press.command == Command::Land);
+            // A conflict that was not solved for 120 s.
+            let is_published = view.state == StateId::EmergencyLand;
+            let voltage_v = status.measured.battery.map_or(f64::INFINITY, |battery| battery.voltage_v);
+            let least_v = f64::from(sky.script.scenario.reserve.land_below_mv) * 1e-3 + VOLTAGE_WITHIN_V;
+            let is_low = voltage_v < least_v;
+            (!(is_anothers || is_asked || is_published || is_low)).then(|| {
+                let at_s = sky.world.now().as_secs_f64();
+                format!(
+                    "aircraft {} lands on its way home at {at_s:.1} s: {}",
+                    i + 1,
+                    sky.describe(|j| i == j)
+                )
+            })
+        })
+    }
+}
