@@ -22,6 +22,12 @@ describe('a picture', () => {
     expect(applyPicture(after, picture([], { started_unix_ms: 5 }), 20).log).toEqual([]);
   });
 
+  it('is of another version than the page where the service has been replaced meanwhile', () => {
+    const before = applyPicture(EMPTY, picture([]), 0);
+    const after = applyPicture(before, picture([], { version: '1.1.0' }), 10);
+    expect([before, after].map(({ version, pageVersion }) => [version, pageVersion])).toEqual([['1.0.0', '1.0.0'], ['1.1.0', '1.0.0']]);
+  });
+
   it('holds aircraft that have never answered', () => {
     const state = applyPicture(EMPTY, picture([neverSeen(7), aircraft(1)]), 0);
     expect(addresses(state)).toEqual(['http://10.0.0.7:8080', 'http://10.0.0.1:8080']);

@@ -24,6 +24,8 @@ export interface LogEntry {
 export interface FleetState {
   /** Version of the ground service; empty before the first picture. */
   readonly version: string;
+  /** Its version when this page was loaded. */
+  readonly pageVersion: string;
   /** The name by which the ground service holds leases. */
   readonly console: string;
   /** When the ground service's clock was at 0, milliseconds since 1970. */
@@ -52,6 +54,7 @@ export interface FleetState {
 
 export const EMPTY: FleetState = {
   version: '',
+  pageVersion: '',
   console: '',
   startedUnixMs: 0,
   hasMap: false,
@@ -77,6 +80,7 @@ export const EMPTY: FleetState = {
 export function applyPicture(state: FleetState, picture: FleetPicture, nowMs: number): FleetState {
   return {
     version: picture.version,
+    pageVersion: state.pageVersion || picture.version,
     console: picture.console,
     startedUnixMs: picture.started_unix_ms,
     hasMap: picture.has_map,

@@ -240,6 +240,18 @@ describe('alarms', () => {
   });
 });
 
+describe('a page that is older than the ground service', () => {
+  it('says so, and can be loaded again', () => {
+    const { fleet } = consoleOf([flying(1)]);
+    render(TopBar, { fleet });
+    expect(screen.queryByTestId('outdated')).toBeNull();
+    cleanup();
+    fleet.fleet = { ...fleet.fleet, version: '1.1.0' };
+    render(TopBar, { fleet });
+    expect(screen.getByTestId('outdated').textContent).toBe('This page is of version 1.0.0, the ground service of 1.1.0: reload');
+  });
+});
+
 describe('who is in charge', () => {
   it('is said, and another console is a warning', async () => {
     const lease = (console: string) => ({ console, left_ms: 4000 });
