@@ -54,6 +54,11 @@ impl Default for Reserve {
 }
 
 impl Reserve {
+    /// Half of it.
+    fn half(&self) -> Self {
+        Self { reserve_percent: self.reserve_percent / 2, ..*self }
+    }
+
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::range("reserve_percent", f64::from(self.reserve_percent), 0.0, 90.0)?;
         check_voltage("return_below_v", self.return_below_mv)?;
@@ -338,6 +343,12 @@ impl Agent {
             (self.gauge.has_ended, self.gauge.has_landed) = (true, true);
             return self.end_flight(now, EndFlight::Land, out);
         }
+        if self.stands_too_long(now, &reserve, &view) {
+            let (half, ending) = (reserve.half().reserve_percent, EndFlight::Land);
+            out.log(Severity::Warning, text!("battery: it would be home below {half} %: {ending}"));
+            self.gauge.has_landed = true;
+            return self.end_flight(now, ending, out);
+        }
         if !self.authority.is_ours() || !goes_on(&self.telemetry, &view) || self.executor.ends_flight() {
             return;
         }
@@ -348,11 +359,8 @@ impl Agent {
         let down = RETURN_DELAY + seconds(descent_s(self.telemetry.height_m));
         let (ending, needed) = match returns {
             true => {
-                let autopilots_m = match self.parameters.value(Watched::ReturnHeight) {
-                    Some(centimetres) => Some(centimetres.as_f64() * 1e-2),
-                    None => self.parameters.value(Watched::ReturnHeightM).map(|metres| metres.as_f64()),
-                };
-                (EndFlight::Return, way_home(&reserve, &self.telemetry, &view, autopilots_m).max(down))
+                let home = way_home(&reserve, &self.telemetry, &view, self.autopilots_return_m());
+                (EndFlight::Return, home.max(down))
             }
             false => (EndFlight::Land, down),
         };
@@ -384,6 +392,26 @@ impl Agent {
         );
         self.gauge.has_ended = true;
         self.end_flight(now, ending, out);
+    }
+
+    /// Height of the autopilot's returns above home, where it is known, metres.
+    fn autopilots_return_m(&self) -> Option<f64> {
+        match self.parameters.value(Watched::ReturnHeight) {
+            Some(centimetres) => Some(centimetres.as_f64() * 1e-2),
+            None => self.parameters.value(Watched::ReturnHeightM).map(|metres| metres.as_f64()),
+        }
+    }
+
+    /// Whether an aircraft that stands for another on its way home has used up half of the reserve with which it was to come home:
+    /// the rest is for coming down.
+    fn stands_too_long(&self, now: Instant, reserve: &Reserve, view: &View) -> bool {
+        let stands = view.is_returning && self.telemetry.armed && self.telemetry.mode() != Some(Mode::Rtl);
+        if !stands || !self.authority.is_ours() || self.gauge.has_landed {
+            return false;
+        }
+        let half = reserve.half();
+        let home = way_home(&half, &self.telemetry, view, self.autopilots_return_m());
+        self.gauge.time_left(now, &half, &self.telemetry).is_some_and(|left| left < home)
     }
 
     /// Whether the voltage is so low that the aircraft lands wherever it is: on its route, on its way home, and where it holds.

@@ -173,7 +173,7 @@ impl Agent {
         self.announced = Some((now, text!("{line}")));
         // Where it flies home by our order already no change of mode shows it, and it is not ours to stop any more.
         let returns = self.telemetry.mode() == Some(Mode::Rtl) && self.protocol.view().is_returning;
-        if self.authority.is_ours() && returns {
+        if self.authority.is_ours() && returns && !self.executor.is_busy() {
             let by = text!("the flight controller took over while it returned: {line}");
             return self.give_up(now, Authority::Failsafe { by }, out);
         }

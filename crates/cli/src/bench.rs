@@ -459,12 +459,17 @@ pub(crate) fn read_plan(arguments: &RunArguments) -> Result<Plan> {
     }
     plan.autopilot = arguments.profile.map(|profile| profile.to_string()).or(plan.autopilot);
     if let Some(autopilot) = &arguments.autopilot {
-        // Relative to where we are, not to the plan.
-        let absolute = autopilot.strip_prefix(ARDUCOPTER).map(std::path::absolute).transpose()?;
-        let named = absolute.map(|path| format!("{ARDUCOPTER}{}", path.display()));
+        let named = program_of(autopilot)?.map(|path| format!("{ARDUCOPTER}{}", path.display()));
         plan.autopilot = Some(named.unwrap_or_else(|| autopilot.clone()));
     }
     Ok(plan)
+}
+
+/// The program that `--autopilot` names, relative to where we are and not to the plan; nothing where it names a version.
+pub(crate) fn program_of(autopilot: &str) -> Result<Option<PathBuf>> {
+    let Some(path) = autopilot.strip_prefix(ARDUCOPTER) else { return Ok(None) };
+    ensure!(!path.is_empty(), "--autopilot: found '{autopilot}', expected {ARDUCOPTER}PATH");
+    Ok(Some(std::path::absolute(path)?))
 }
 
 fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {

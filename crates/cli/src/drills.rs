@@ -13,6 +13,8 @@ use wingbeat_bench::plan::ARDUCOPTER;
 use wingbeat_geo::formation::Layout;
 use wingbeat_sim::motion::Profile;
 
+use crate::bench::program_of;
+
 /// In which conditions drills are flown.
 #[derive(Args)]
 pub(crate) struct ConditionsArguments {
@@ -76,11 +78,11 @@ impl ConditionsArguments {
     /// What flies where nothing is drawn.
     fn usual(&self) -> Result<Conditions> {
         let Some(autopilot) = &self.autopilot else { return Ok(Conditions::default()) };
-        let path = autopilot.strip_prefix(ARDUCOPTER).with_context(|| {
+        let path = program_of(autopilot)?.with_context(|| {
             format!("--autopilot: found '{autopilot}', expected {ARDUCOPTER}PATH (a version is chosen by --profile)")
         })?;
         // Named once by a process; conditions are copied for each drill.
-        let program: &'static Path = Box::leak(std::path::absolute(path)?.into_boxed_path());
+        let program: &'static Path = Box::leak(path.into_boxed_path());
         Conditions::default().flown_by(program)
     }
 }

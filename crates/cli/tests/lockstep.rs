@@ -39,6 +39,7 @@ fn what_cannot_be_flown_is_refused_with_one_message() {
     for (binary, rest, expected) in [
         (Path::new("/nowhere/arducopter"), &[][..], &["autopilot", "/nowhere/arducopter"][..]),
         (Path::new("/bin/true"), &[], &["/bin/true", "expected an ArduCopter SITL program"]),
+        (Path::new(""), &[], &["--autopilot: found 'arducopter:', expected arducopter:PATH"]),
         (&fine, &["--uavs", "0"], &["aircraft: found 0"]),
         (&fine, &["--physics", "gazebo"], &["physics: found 'gazebo', expected proxy:HOST:PORT"]),
         (&fine, &["--physics", "proxy:127.0.0.1:0"], &["expected proxy:HOST:PORT"]),
@@ -57,6 +58,9 @@ fn what_cannot_be_flown_is_refused_with_one_message() {
         assert!(expected.iter().all(|part| text.contains(part)), "{rest:?}: {text}");
         nothing_is_left(temporary.path());
     }
+    let nowhere = Path::new("/nowhere");
+    let text = text_of(&bench(nowhere, &fine, &[]).output().unwrap());
+    assert!(text.contains("/nowhere: expected a folder for temporary files (TMPDIR)"), "{text}");
 }
 
 #[test]

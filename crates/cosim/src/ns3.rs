@@ -279,7 +279,7 @@ impl Ns3 {
         // One that reads no more takes as much as the socket holds.
         ours.set_write_timeout(Some(silence))?;
         let theirs = OwnedFd::from(theirs);
-        let printed = tempfile::tempfile().context("a file for what it prints")?;
+        let printed = crate::process::temporary(tempfile::tempfile())?;
         let child = Command::new(program)
             .args(arguments(config, seed, movers))
             .stdin(Stdio::from(theirs.try_clone()?))

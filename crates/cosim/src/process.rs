@@ -17,8 +17,7 @@ use anyhow::{Context, Result};
 pub const CONSOLE: &str = "console.txt";
 
 /// What the shell does. `$1` is the directory, the rest is the command. A line on its input, or the end of
-/// its input, kills the program; the end removes the directory, and kills its group. What writes there meanwhile makes the removal
-/// fail, once. No file of the program's gets longer than a gigabyte (two, where the shell counts in kilobytes): one that prints
+/// its input, kills the program; the end stops what else is of its group, removes the directory, and kills the group. No file of the program's gets longer than a gigabyte (two, where the shell counts in kilobytes): one that prints
 /// without end ends by that.
 pub const WRAPPER: &str = r#"
 trap '' INT TERM HUP PIPE
@@ -34,6 +33,7 @@ wait "$sitl"; status=$?
 kill -9 "$watcher" 2>/dev/null; wait "$watcher" 2>/dev/null
 echo "ended $status"
 while read -r line <&3; do :; done
+trap '' USR1; kill -USR1 0
 cd /; rm -rf "$dir" || rm -rf "$dir"
 kill -9 0
 "#;
@@ -56,6 +56,21 @@ pub fn last_lines(directory: &Path) -> String {
     lines[lines.len().saturating_sub(QUOTED)..].join(" | ")
 }
 
+/// A working directory.
+///
+/// # Errors
+/// Where temporary files go there is no folder, or none that can be written.
+pub fn directory() -> Result<tempfile::TempDir> {
+    temporary(tempfile::Builder::new().prefix("wingbeat-sitl-").tempdir())
+}
+
+/// What went wrong with a temporary file, and where.
+pub(crate) fn temporary<T>(made: std::io::Result<T>) -> Result<T> {
+    made.with_context(|| {
+        format!("{}: expected a folder for temporary files (TMPDIR)", std::env::temp_dir().display())
+    })
+}
+
 /// A running process.
 #[derive(Debug)]
 pub struct Process {
@@ -73,8 +88,7 @@ impl Process {
     /// # Errors
     /// The system gives no directory or no process.
     pub fn start(command: &[String], files: &[(&str, &str)]) -> Result<Self> {
-        let directory =
-            tempfile::Builder::new().prefix("wingbeat-sitl-").tempdir().context("a working directory")?;
+        let directory = directory()?;
         for (name, text) in files {
             std::fs::write(directory.path().join(name), text).with_context(|| (*name).to_owned())?;
         }

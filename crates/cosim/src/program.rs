@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::process::temporary;
+
 /// The program prints its help within milliseconds.
 const HELP_TIMEOUT: Duration = Duration::from_secs(10);
 /// More of it is not read.
@@ -54,7 +56,7 @@ impl Program {
             binary.canonicalize().with_context(|| format!("{place}: expected an ArduCopter SITL program"))?;
         regular(&path)?;
         // No pipe: whatever else has it open, its end need not be waited for.
-        let output = tempfile::tempfile().context("a file for a program's help")?;
+        let output = temporary(tempfile::tempfile())?;
         let mut command = Command::new(&path);
         command.arg("--help").stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
         let mut child = command

@@ -25,8 +25,11 @@ const STALLED_AFTER: Duration = Duration::from_millis(100);
 const APART: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(600));
 /// Where the effect of a recovery command is waited for, a stream is stalled when it is silent for this.
 const STALLED_CLOSELY: Duration = Duration::from_millis(100);
-/// An aircraft that was silent for so long is asked only where such an effect is waited for.
+/// An aircraft whose stream was silent for so long is asked only where such an effect is waited for: that it answers is no stream.
 const GONE_AFTER: Duration = Duration::from_secs(10);
+
+/// A program that began anew counts its time from zero: one that is so much younger is another, and no status that was held up.
+const BEGINS_ANEW_MS: u64 = 5_000;
 
 /// How an aircraft whose stream stalls is asked. A question opens a connection unless one is idle, and waits for a second where the first
 /// packet of that is lost, in either direction: of ten packets lost one, that is each fifth.
@@ -70,8 +73,6 @@ pub(crate) struct Questions {
     /// The last status of the stream, and how long it came after the one before.
     streamed_at: Instant,
     apart: Duration,
-    /// The last status, by whatever connection.
-    heard_at: Instant,
     /// An answer, or an event, that was held up on its way is older than what came by another connection.
     newest_ms: u64,
 }
@@ -97,7 +98,6 @@ impl Questions {
             ask_at: now,
             streamed_at: now,
             apart,
-            heard_at: now,
             newest_ms: 0,
         };
         questions.pace();
@@ -126,8 +126,10 @@ impl Questions {
 
     /// What answers at the address now says that it is this aircraft: another that was there is asked no more.
     pub(crate) fn identified(&mut self, id: &str) {
+        // What was asked before may be answered by a program that has ended meanwhile.
+        self.asked = FuturesUnordered::new();
         if self.of.as_ref().is_some_and(|(known, _)| known != id) {
-            (self.of, self.asked) = (None, FuturesUnordered::new());
+            self.of = None;
         }
     }
 
@@ -144,8 +146,8 @@ impl Questions {
         if self.of.is_none() {
             self.of = Some((id.to_owned(), self.clients.of(id)?));
         }
-        // A program that began anew counts its time from zero.
-        let is_news = is_first || status.time_ms >= self.newest_ms;
+        let begins_anew = is_first && status.time_ms + BEGINS_ANEW_MS < self.newest_ms;
+        let is_news = begins_anew || status.time_ms >= self.newest_ms;
         if is_news {
             self.newest_ms = status.time_ms;
         }
@@ -156,7 +158,7 @@ impl Questions {
     pub(crate) fn streamed(&mut self, at: Instant) {
         self.apart = (at - self.streamed_at).clamp(APART.0, APART.1);
         self.pace();
-        (self.streamed_at, self.heard_at, self.ask_at) = (at, at, at + self.asking.after);
+        (self.streamed_at, self.ask_at) = (at, at + self.asking.after);
     }
 
     fn is_close(&self) -> bool {
@@ -168,7 +170,7 @@ impl Questions {
     }
 
     fn may_ask(&self) -> bool {
-        let is_there = self.heard_at.elapsed() < GONE_AFTER || self.is_close();
+        let is_there = self.streamed_at.elapsed() < GONE_AFTER || self.is_close();
         self.of.is_some() && is_there && self.asked.len() < self.asking.at_once
     }
 
@@ -184,7 +186,7 @@ impl Questions {
         let (Ok((response, status)), Some((id, _))) = (answer, &self.of) else { return Ok(()) };
         client::check_key(self.clients.keys(), &response, id)?;
         if status.time_ms > self.newest_ms {
-            (self.newest_ms, self.heard_at) = (status.time_ms, Instant::now());
+            self.newest_ms = status.time_ms;
             let message = Message::Status { index: self.index, status };
             self.owner.send(message).await.map_err(|_| String::new())?;
         }

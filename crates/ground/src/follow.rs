@@ -44,6 +44,7 @@ pub(crate) async fn follow(
         wait = if received { BACKOFF.0 } else { BACKOFF.1.min(wait * 2) };
         if let Err(reason) = questions.beside(sleep(wait)).await {
             let _ = owner.send(Message::Troubled { index, reason }).await;
+            sleep(wait).await;
         }
     }
 }

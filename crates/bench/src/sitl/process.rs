@@ -92,8 +92,7 @@ impl Process {
     /// # Errors
     /// The system gives no directory or no process.
     pub fn start(program: &Program, start: &Start, defaults: &str) -> Result<Self> {
-        let directory =
-            tempfile::Builder::new().prefix("wingbeat-sitl-").tempdir().context("a working directory")?;
+        let directory = wingbeat_cosim::process::directory()?;
         std::fs::write(directory.path().join("defaults.parm"), defaults).context("defaults.parm")?;
         let mut command = Command::new("sh");
         command

@@ -102,13 +102,9 @@ impl Mbcap {
             Input::Done(order) => self.after_effect(now, order, avoiding),
             // It lands because nothing else helped, as published: the one state that no failure interrupts.
             Input::Failed(_) if matches!(avoiding, Avoiding::EmergencyLand { .. }) => None,
-            // As on the way home without a conflict; but where it cannot fly aside it waits where it is.
-            Input::Failed(order) if self.is_returning() => {
-                Some(if let (Order::FlyTo(_), Avoiding::MovingAside { conflict, .. }) = (order, avoiding) {
-                    ordering(self.waits(now, conflict), Order::Hold)
-                } else {
-                    Transition::ordering(State::Aborted(EndFlight::Land), Order::Land)
-                })
+            // As on the way home without a conflict.
+            Input::Failed(_) if self.is_returning() => {
+                Some(Transition::ordering(State::Aborted(EndFlight::Land), Order::Land))
             }
             Input::Telemetry(telemetry) => match avoiding {
                 // The protocol ended this flight as it has to; that the conflict was not solved is counted apart.
@@ -216,8 +212,11 @@ impl Mbcap {
 
     fn after_check(&self, now: Instant) -> Option<Step> {
         let State::Flying(avoiding) = self.flight.state() else {
-            return self.check_risks(now, self.returning?).map(Step::from);
+            return self.check_risks(now, self.returning?.since).map(Step::from);
         };
+        if let Some(step) = self.check_return(now, avoiding) {
+            return Some(step);
+        }
         match avoiding {
             Avoiding::Normal { since } => self.check_risks(now, since).map(Step::from),
             Avoiding::StandStill { conflict, since, .. } | Avoiding::GoOnPlease { conflict, since, .. }
@@ -231,7 +230,8 @@ impl Mbcap {
                 .or_else(|| self.check_right_of_way(now, conflict, began_at, since).map(Step::from)),
             Avoiding::MovingAside { since, .. } => self.check_peer(now, since, avoiding),
             Avoiding::GoOnPlease { conflict, since, event } => {
-                self.check_peer(now, since, avoiding).or_else(|| {
+                let clear = || self.check_clear(now, conflict, since, avoiding);
+                self.check_peer(now, since, avoiding).or_else(clear).or_else(|| {
                     let newest = self.neighbours.get(conflict.peer).map(|peer| peer.beacon.event);
                     let has_passed = event.is_some() && newest.is_some() && newest != event;
                     has_passed.then(|| self.resume(avoiding, Outcome::Solved)).flatten()
@@ -248,6 +248,25 @@ impl Mbcap {
             | Avoiding::Resuming { .. }
             | Avoiding::EmergencyLand { .. } => None,
         }
+    }
+
+    /// Whether the conflicts of a way home have lasted too long, all together: its battery is for the way.
+    fn check_return(&self, now: Instant, avoiding: Avoiding) -> Option<Step> {
+        let stands = match avoiding {
+            Avoiding::StandStill { .. } | Avoiding::MovingAside { .. } | Avoiding::GoOnPlease { .. } => true,
+            Avoiding::Normal { .. }
+            | Avoiding::Stopping { .. }
+            | Avoiding::LandingAside { .. }
+            | Avoiding::Overtaking { .. }
+            | Avoiding::Resuming { .. }
+            | Avoiding::EmergencyLand { .. } => false,
+        };
+        let conflict = avoiding.conflict().filter(|_| stands)?;
+        let limit = self.config.deadlock.timeout(self.config.planned_speed_m_s);
+        (self.returning?.stood(now) > limit).then(|| Step {
+            transition: ordering(Avoiding::EmergencyLand { conflict }, Order::Land),
+            outcome: Some(Outcome::DeadlockFailed),
+        })
     }
 
     /// Whether a conflict has lasted too long, or is over because the peer lands.
@@ -282,8 +301,9 @@ impl Mbcap {
             |id: VehicleId| self.ignored.is_some_and(|(ignored, until)| ignored == id && now < until);
         // Two whose ways cross twice meet again at once, and two whose missions end at one place there: what would be a
         // collision counts in any case.
-        // One that stands and does not ask for the way, as one that was ordered to hold, stands for long.
-        let is_passed = |n: &Neighbour| self.is_returning() && stands(n) && !self.claims(n);
+        // One that stands by no conflict, as one that was ordered to hold, or lands, stays where it is.
+        let stays = |n: &Neighbour| n.beacon.landing || stands(n) && n.beacon.avoiding.is_none();
+        let is_passed = |n: &Neighbour| self.is_returning() && stays(n);
         let near_m = |n: &Neighbour| match is_ignored(n.id) || self.is_last_reached() || is_passed(n) {
             true => self.config.safe_distance_m(),
             false => self.config.risk.distance_m,

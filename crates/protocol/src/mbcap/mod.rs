@@ -90,11 +90,36 @@ pub struct Mbcap {
     last_course: LastCourse,
     /// When the motors stopped: others are told that it is down.
     disarmed_at: Option<Instant>,
-    /// It flies home by an order whose effect was seen, undisturbed since then, or stands because of a conflict on that way.
-    returning: Option<Instant>,
+    /// It flies home by an order whose effect was seen, or stands because of a conflict on that way.
+    returning: Option<Returning>,
     beacon_at: Instant,
     check_at: Instant,
     tally: Tally,
+}
+
+/// The way home.
+#[derive(Clone, Copy, Debug)]
+struct Returning {
+    /// Undisturbed since then.
+    since: Instant,
+    /// How long its conflicts have lasted, those that are over.
+    stood: Duration,
+    /// When the present one began.
+    stopped_at: Option<Instant>,
+}
+
+impl Returning {
+    fn new(now: Instant) -> Self {
+        Self { since: now, stood: Duration::ZERO, stopped_at: None }
+    }
+    /// How long all its conflicts have lasted.
+    fn stood(&self, now: Instant) -> Duration {
+        self.stood + self.stopped_at.map_or(Duration::ZERO, |at| now.since(at))
+    }
+    /// Its conflict is over.
+    fn goes_on(&self, now: Instant) -> Self {
+        Self { since: now, stood: self.stood(now), stopped_at: None }
+    }
 }
 
 /// The local frame of a flight, made at its start.
@@ -246,7 +271,7 @@ impl Mbcap {
             }
             Input::Done(Order::Return) if self.flight.state() == State::Aborted(EndFlight::Return) => {
                 let is_at_home = self.local.as_ref().is_some_and(|local| local.is_at_home);
-                self.returning = (is_at_home && self.config.avoids_to_the_end).then_some(now);
+                self.returning = (is_at_home && self.config.avoids_to_the_end).then(|| Returning::new(now));
             }
             // Another flies it.
             Input::TakenOver(_) => self.returning = None,
@@ -325,9 +350,13 @@ impl Mbcap {
         self.count(old, new);
         self.returning = match new {
             State::Flying(Avoiding::EmergencyLand { .. }) => None,
-            State::Flying(_) => self.returning,
+            State::Flying(_) => {
+                self.returning.map(|way| Returning { stopped_at: way.stopped_at.or(Some(now)), ..way })
+            }
             // Back on its way. Ordered anew it is on its way when that was seen.
-            State::Aborted(EndFlight::Return) if transition.order.is_none() => self.returning.map(|_| now),
+            State::Aborted(EndFlight::Return) if transition.order.is_none() => {
+                self.returning.map(|way| way.goes_on(now))
+            }
             State::Aborted(_)
             | State::Start
             | State::Setup
