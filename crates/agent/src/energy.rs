@@ -54,9 +54,9 @@ impl Default for Reserve {
 }
 
 impl Reserve {
-    /// Half of it.
-    fn half(&self) -> Self {
-        Self { reserve_percent: self.reserve_percent / 2, ..*self }
+    /// A quarter of it.
+    fn quarter(&self) -> Self {
+        Self { reserve_percent: self.reserve_percent / 4, ..*self }
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
@@ -344,8 +344,8 @@ impl Agent {
             return self.end_flight(now, EndFlight::Land, out);
         }
         if self.stands_too_long(now, &reserve, &view) {
-            let (half, ending) = (reserve.half().reserve_percent, EndFlight::Land);
-            out.log(Severity::Warning, text!("battery: it would be home below {half} %: {ending}"));
+            let (least, ending) = (reserve.quarter().reserve_percent, EndFlight::Land);
+            out.log(Severity::Warning, text!("battery: it would be home below {least} %: {ending}"));
             self.gauge.has_landed = true;
             return self.end_flight(now, ending, out);
         }
@@ -402,16 +402,17 @@ impl Agent {
         }
     }
 
-    /// Whether an aircraft that stands for another on its way home has used up half of the reserve with which it was to come home:
-    /// the rest is for coming down.
+    /// Whether an aircraft that stands for another on its way home would be there with less than a quarter of the reserve.
     fn stands_too_long(&self, now: Instant, reserve: &Reserve, view: &View) -> bool {
         let stands = view.is_returning && self.telemetry.armed && self.telemetry.mode() != Some(Mode::Rtl);
         if !stands || !self.authority.is_ours() || self.gauge.has_landed {
             return false;
         }
-        let half = reserve.half();
-        let home = way_home(&half, &self.telemetry, view, self.autopilots_return_m());
-        self.gauge.time_left(now, &half, &self.telemetry).is_some_and(|left| left < home)
+        let least = reserve.quarter();
+        // It has set out already.
+        let home = way_home(&least, &self.telemetry, view, self.autopilots_return_m());
+        let home = home.saturating_sub(RETURN_DELAY);
+        self.gauge.time_left(now, &least, &self.telemetry).is_some_and(|left| left < home)
     }
 
     /// Whether the voltage is so low that the aircraft lands wherever it is: on its route, on its way home, and where it holds.

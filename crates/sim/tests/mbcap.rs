@@ -278,6 +278,41 @@ fn mbcap_20_two_on_their_way_home_avoid_each_other_and_land_at_home() {
     assert!(stops >= 2, "their ways cross at no time: {stops} stops");
 }
 
+/// One is held on the other's way home, and answers nothing: that one goes on when it is gone, and lands before it after 120 s.
+#[test]
+fn mbcap_20_one_that_is_held_on_the_way_home_is_waited_for_but_not_for_ever() {
+    for is_gone in [false, true] {
+        let missions: [&[DVec2]; 2] = [
+            &[DVec2::new(0.0, 0.0), DVec2::new(600.0, 0.0)],
+            &[DVec2::new(150.0, -300.0), DVec2::new(150.0, 300.0)],
+        ];
+        let mut world = world(&missions, mbcap::Config::mbcap_e, 1);
+        // It brakes from 10 m/s to the line.
+        fly_until(&mut world, |world| world.phase(1) == Phase::Moving && world.truth(1).local.y > 282.0);
+        assert_eq!(world.command(1, "hold", Command::Hold), Reply::Accepted);
+        run_until(&mut world, "the first is behind it", |world| world.truth(0).local.x > 250.0);
+        assert_eq!(world.command(0, "return", Command::Return), Reply::Accepted);
+        run_until(&mut world, "it stands", |world| {
+            world.agent_of(0).view().is_returning && world.truth(0).mode == Mode::Brake
+        });
+        let stopped_at = world.now();
+        if is_gone {
+            world.run_until(stopped_at + Duration::from_secs(20));
+            assert_eq!(world.command(1, "return", Command::Return), Reply::Accepted);
+        }
+        run_until(&mut world, "it is down", |world| !world.truth(0).armed);
+        let (x_m, y_m) = (world.truth(0).local.x, world.truth(0).local.y);
+        let down_s = world.now().since(stopped_at).as_secs();
+        let what = format!("gone: {is_gone}, down after {down_s} s, {x_m:.1} m east, {y_m:.1} m north");
+        let is_right = match is_gone {
+            true => x_m.hypot(y_m) < 2.0 && world.status(0).state == StateId::Aborted,
+            false => (155.0..240.0).contains(&x_m) && (120..200).contains(&down_s),
+        };
+        assert!(is_right, "{what}");
+        assert!(world.observer().swarm().separation_min_m > 5.0, "{what}");
+    }
+}
+
 #[test]
 fn mbcap_20_one_that_its_autopilot_announces_a_failsafe_of_is_not_stopped_on_its_way_home() {
     let mut world = returning(Duration::ZERO);
