@@ -283,14 +283,15 @@ fn mbcap_20_two_on_their_way_home_avoid_each_other_and_land_at_home() {
 fn mbcap_20_one_that_is_held_on_the_way_home_is_waited_for_but_not_for_ever() {
     for is_gone in [false, true] {
         let missions: [&[DVec2]; 2] = [
-            &[DVec2::new(0.0, 0.0), DVec2::new(600.0, 0.0)],
-            &[DVec2::new(150.0, -300.0), DVec2::new(150.0, 300.0)],
+            // Round the other, and straight home past it.
+            &[[0.0, 0.0], [150.0, -150.0], [400.0, 0.0], [600.0, 0.0]].map(DVec2::from),
+            &[DVec2::new(150.0, 0.0), DVec2::new(150.0, 300.0)],
         ];
         let mut world = world(&missions, mbcap::Config::mbcap_e, 1);
-        // It brakes from 10 m/s to the line.
-        fly_until(&mut world, |world| world.phase(1) == Phase::Moving && world.truth(1).local.y > 282.0);
+        // As it sets out.
+        fly_until(&mut world, |world| world.phase(1) == Phase::Moving && world.truth(1).local.z > 29.0);
         assert_eq!(world.command(1, "hold", Command::Hold), Reply::Accepted);
-        run_until(&mut world, "the first is behind it", |world| world.truth(0).local.x > 250.0);
+        run_until(&mut world, "the first is behind it", |world| world.truth(0).local.x > 450.0);
         assert_eq!(world.command(0, "return", Command::Return), Reply::Accepted);
         run_until(&mut world, "it stands", |world| {
             world.agent_of(0).view().is_returning && world.truth(0).mode == Mode::Brake

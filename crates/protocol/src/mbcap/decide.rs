@@ -10,7 +10,7 @@ use super::neighbours::Neighbour;
 use super::predict::{LOCATIONS_MAX, brake_distance_m};
 use super::silent::{self, Obstacle, SILENT_AFTER};
 use super::state::{AfterResume, Avoiding, Conflict, Waiting};
-use super::{Mbcap, Motion, aside, risk};
+use super::{Mbcap, Motion, Returning, aside, risk};
 use crate::flight::{State, Transition};
 use crate::{EndFlight, Input, Order, REPORT_HOLDS};
 
@@ -263,7 +263,8 @@ impl Mbcap {
         };
         let conflict = avoiding.conflict().filter(|_| stands)?;
         let limit = self.config.deadlock.timeout(self.config.planned_speed_m_s);
-        (self.returning?.stood(now) > limit).then(|| Step {
+        let Returning { since, stood } = self.returning?;
+        (stood + now.since(since) > limit).then(|| Step {
             transition: ordering(Avoiding::EmergencyLand { conflict }, Order::Land),
             outcome: Some(Outcome::DeadlockFailed),
         })
@@ -299,11 +300,11 @@ impl Mbcap {
         }
         let is_ignored =
             |id: VehicleId| self.ignored.is_some_and(|(ignored, until)| ignored == id && now < until);
-        // Two whose ways cross twice meet again at once, and two whose missions end at one place there: what would be a
-        // collision counts in any case.
         // One that stands by no conflict, as one that was ordered to hold, or lands, stays where it is.
         let stays = |n: &Neighbour| n.beacon.landing || stands(n) && n.beacon.avoiding.is_none();
         let is_passed = |n: &Neighbour| self.is_returning() && stays(n);
+        // Two whose ways cross twice meet again at once, and two whose missions end at one place there: what would be a
+        // collision counts in any case.
         let near_m = |n: &Neighbour| match is_ignored(n.id) || self.is_last_reached() || is_passed(n) {
             true => self.config.safe_distance_m(),
             false => self.config.risk.distance_m,

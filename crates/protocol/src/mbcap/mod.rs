@@ -100,26 +100,10 @@ pub struct Mbcap {
 /// The way home.
 #[derive(Clone, Copy, Debug)]
 struct Returning {
-    /// Undisturbed since then.
+    /// Undisturbed since then, or in conflict.
     since: Instant,
-    /// How long its conflicts have lasted, those that are over.
+    /// How long its conflicts before have lasted.
     stood: Duration,
-    /// When the present one began.
-    stopped_at: Option<Instant>,
-}
-
-impl Returning {
-    fn new(now: Instant) -> Self {
-        Self { since: now, stood: Duration::ZERO, stopped_at: None }
-    }
-    /// How long all its conflicts have lasted.
-    fn stood(&self, now: Instant) -> Duration {
-        self.stood + self.stopped_at.map_or(Duration::ZERO, |at| now.since(at))
-    }
-    /// Its conflict is over.
-    fn goes_on(&self, now: Instant) -> Self {
-        Self { since: now, stood: self.stood(now), stopped_at: None }
-    }
 }
 
 /// The local frame of a flight, made at its start.
@@ -271,7 +255,8 @@ impl Mbcap {
             }
             Input::Done(Order::Return) if self.flight.state() == State::Aborted(EndFlight::Return) => {
                 let is_at_home = self.local.as_ref().is_some_and(|local| local.is_at_home);
-                self.returning = (is_at_home && self.config.avoids_to_the_end).then(|| Returning::new(now));
+                self.returning = (is_at_home && self.config.avoids_to_the_end)
+                    .then_some(Returning { since: now, stood: Duration::ZERO });
             }
             // Another flies it.
             Input::TakenOver(_) => self.returning = None,
@@ -350,12 +335,11 @@ impl Mbcap {
         self.count(old, new);
         self.returning = match new {
             State::Flying(Avoiding::EmergencyLand { .. }) => None,
-            State::Flying(_) => {
-                self.returning.map(|way| Returning { stopped_at: way.stopped_at.or(Some(now)), ..way })
-            }
+            State::Flying(_) if flying(old).is_some() => self.returning,
+            State::Flying(_) => self.returning.map(|way| Returning { since: now, ..way }),
             // Back on its way. Ordered anew it is on its way when that was seen.
             State::Aborted(EndFlight::Return) if transition.order.is_none() => {
-                self.returning.map(|way| way.goes_on(now))
+                self.returning.map(|way| Returning { since: now, stood: way.stood + now.since(way.since) })
             }
             State::Aborted(_)
             | State::Start
