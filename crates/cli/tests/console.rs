@@ -4,6 +4,7 @@
 #[path = "../../ground/tests/support/mod.rs"]
 mod support;
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -188,6 +189,113 @@ async fn the_fleet_is_shown_as_text_and_as_json() {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     watching.await.expect("it ends").ends(0, &["UAV 1: gust ", "UAV 1: mode MODE"]);
+}
+
+/// A client as Foxglove is one: protocol `foxglove.sdk.v1`.
+#[tokio::test(flavor = "multi_thread")]
+async fn foxglove_is_shown_the_fleet_as_it_flies() {
+    use futures_util::{SinkExt as _, StreamExt as _};
+    use tokio_tungstenite::tungstenite::{Message, client::IntoClientRequest as _};
+
+    let (fakes, handle, at) = two().await;
+    // 111 m north of the first.
+    fakes[1].lock().status.navigation.as_mut().expect("a position").position.latitude_deg = 39.481;
+    picture(&handle, "it has moved", |now| {
+        let position = |aircraft: &wingbeat_api::FleetAircraft| {
+            Some(aircraft.status.as_ref()?.navigation.as_ref()?.position.latitude_deg)
+        };
+        now.aircraft.iter().any(|aircraft| position(aircraft) == Some(39.481))
+    })
+    .await;
+    for listen in ["0.0.0.0:8765", "10.1.2.3:0"] {
+        let words = ["--listen", listen, "expected an address of this computer alone"];
+        fleet(&["live", "--listen", listen, "--ground", &at]).await.ends(2, &words);
+    }
+    let mut live = tokio::process::Command::new(env!("CARGO_BIN_EXE_wingbeat"))
+        .args(["fleet", "live", "--listen", "127.0.0.1:0", "--json", "--ground", &at])
+        .env("XDG_RUNTIME_DIR", "/nowhere")
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("it runs");
+    let out = tokio::io::BufReader::new(live.stdout.take().expect("its output"));
+    let line = tokio::io::AsyncBufReadExt::lines(out).next_line().await.expect("a line").expect("a line");
+    let listening: Value = serde_json::from_str(&line).expect("JSON");
+    let address = listening["listening"].as_str().expect("an address");
+    let port = address.rsplit(':').next().expect("a port");
+    fleet(&["live", "--listen", &format!("127.0.0.1:{port}"), "--ground", &at])
+        .await
+        .ends(2, &["--listen", "expected a free port"]);
+
+    let mut request = address.into_client_request().expect("a request");
+    request.headers_mut().insert("sec-websocket-protocol", "foxglove.sdk.v1".parse().expect("a header"));
+    let (mut socket, _) = tokio_tungstenite::connect_async(request).await.expect("it is connected");
+    let gusts = tokio::spawn(async move {
+        for number in 0.. {
+            fakes[0].lock().logs.push(format!("gust {number}"));
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    });
+    // Subscribed to as channels are advertised: topic and encoding by number.
+    let (mut topics, mut found) = (BTreeMap::new(), BTreeMap::<String, Value>::new());
+    let wanted = ["/UAV-1/aircraft", "/UAV-1/position", "/UAV-1/separation", "/UAV-2/position", "/log"];
+    let all = async {
+        while !wanted.iter().all(|topic| found.contains_key(*topic)) {
+            match socket.next().await.expect("it goes on").expect("a message") {
+                Message::Text(text) => {
+                    let told: Value = serde_json::from_str(&text).expect("JSON");
+                    for channel in told["channels"].as_array().into_iter().flatten() {
+                        assert_eq!(
+                            (&channel["encoding"], &channel["schemaEncoding"]),
+                            (&json!("json"), &json!("jsonschema"))
+                        );
+                        let schema: Value =
+                            serde_json::from_str(channel["schema"].as_str().expect("a schema"))
+                                .expect("JSON");
+                        assert_eq!(schema["title"], channel["schemaName"]);
+                        let number = channel["id"].as_u64().expect("a number");
+                        topics
+                            .insert(number, (channel["topic"].as_str().expect("a topic").to_owned(), schema));
+                        let subscribe = json!({ "op": "subscribe", "subscriptions": [{ "id": number, "channelId": number }] });
+                        socket.send(Message::text(subscribe.to_string())).await.expect("it is sent");
+                    }
+                }
+                // Operation, subscription, nanoseconds since 1970, message.
+                Message::Binary(bytes) if bytes[0] == 1 => {
+                    let number = u32::from_le_bytes(bytes[1..5].try_into().expect("four bytes"));
+                    let ns = u64::from_le_bytes(bytes[5..13].try_into().expect("eight bytes"));
+                    let now = std::time::SystemTime::now()
+                        .duration_since(std::time::UNIX_EPOCH)
+                        .expect("after 1970");
+                    assert!(now.as_nanos().abs_diff(ns.into()) < 60_000_000_000, "{ns} at {now:?}");
+                    let (topic, schema) = &topics[&u64::from(number)];
+                    let message: Value = serde_json::from_slice(&bytes[13..]).expect("JSON");
+                    for field in message.as_object().expect("an object").keys() {
+                        assert!(
+                            schema["properties"][field].is_object(),
+                            "{topic}: {field} is not in its schema"
+                        );
+                    }
+                    found.insert(topic.clone(), message);
+                }
+                other => panic!("found {other:?}"),
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), all).await.expect("all topics in time");
+    gusts.abort();
+    let known = handle.picture().await.expect("a picture");
+    let status = known.aircraft[0].status.as_ref().expect("known");
+    let position = status.navigation.as_ref().expect("a position").position;
+    assert_eq!(found["/UAV-1/position"]["latitude"], json!(position.latitude_deg));
+    assert_eq!(found["/UAV-1/position"]["altitude"], json!(position.altitude_m));
+    assert_eq!(found["/UAV-1/aircraft"]["state"], json!(format!("{:?}", status.state)));
+    assert_eq!(found["/UAV-1/aircraft"]["link"], "up");
+    assert_eq!(found["/UAV-1/separation"]["nearest"], "UAV-2");
+    let apart_m = found["/UAV-1/separation"]["horizontal_m"].as_f64().expect("metres");
+    assert!((111.0..111.1).contains(&apart_m), "{apart_m}");
+    assert!(found["/log"]["message"].as_str().is_some_and(|text| text.starts_with("gust ")));
+    assert_eq!(found["/log"]["name"], "UAV-1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -199,20 +199,13 @@ impl LogFile {
     }
 
     fn time(&self, at_us: u64) -> Time {
-        let us = self.utc_base_us.saturating_add(at_us);
-        Time { sec: us / 1_000_000, nsec: us % 1_000_000 * 1_000 }
+        Time::from_us(self.utc_base_us.saturating_add(at_us))
     }
 
     fn put_place(&mut self, topic: &str, at_us: u64, place: [i32; 3]) -> Result<(), McapError> {
-        let fix = schema::LocationFix {
-            timestamp: self.time(at_us),
-            frame_id: "",
-            latitude: f64::from(place[0]) / 1e7,
-            longitude: f64::from(place[1]) / 1e7,
-            altitude: f64::from(place[2]) / 1e3,
-            position_covariance: [0; 9],
-            position_covariance_type: 0,
-        };
+        let [latitude, longitude] = [place[0], place[1]].map(|degrees_e7| f64::from(degrees_e7) / 1e7);
+        let altitude = f64::from(place[2]) / 1e3;
+        let fix = schema::LocationFix::new(self.time(at_us), latitude, longitude, altitude);
         self.put_json(topic, &schema::LOCATION_FIX, at_us, &fix)
     }
 
@@ -226,14 +219,7 @@ impl LogFile {
             Event::Sample(sample) => self.plot_sample(at_us, sample),
             Event::Log(level, text) => {
                 let name = self.plotted.state.clone();
-                let line = schema::Log {
-                    timestamp: self.time(at_us),
-                    level: 2 + level,
-                    message: text,
-                    name: &name,
-                    file: "",
-                    line: 0,
-                };
+                let line = schema::Log::new(self.time(at_us), 2 + level, &name, text);
                 self.put_json("/log", &schema::LOG, at_us, &line)
             }
             Event::Datagram(sealed) => self.plot_received(at_us, sealed.bytes),

@@ -19,6 +19,7 @@
 //! | [`diff`](mod@diff) | the first record in which two logs differ |
 //! | [`clock`](mod@clock) | UTC of a flight: this computer's, and GNSS time through the autopilot |
 //! | [`compare`] | real flights next to the bench's |
+//! | [`schema`] | the channels that are plotted: schemas and messages |
 //! | [`export`] | the same flight in formats of others |
 #![forbid(unsafe_code)]
 
@@ -35,7 +36,7 @@ pub mod reader;
 pub mod recorder;
 #[cfg(feature = "replay")]
 pub mod replay;
-mod schema;
+pub mod schema;
 pub mod start;
 #[cfg(feature = "replay")]
 pub mod step;

@@ -4,48 +4,89 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// A channel's schema: name, encoding, text.
-pub(crate) struct Schema {
-    pub(crate) name: &'static str,
-    pub(crate) text: &'static str,
+#[derive(Debug)]
+pub struct Schema {
+    /// Foxglove's own name where it has one.
+    pub name: &'static str,
+    /// JSON Schema.
+    pub text: &'static str,
 }
 
 /// A position on the map (<https://docs.foxglove.dev/docs/visualization/message-schemas/location-fix>).
-pub(crate) const LOCATION_FIX: Schema = Schema {
+pub const LOCATION_FIX: Schema = Schema {
     name: "foxglove.LocationFix",
     text: r#"{"title":"foxglove.LocationFix","type":"object","properties":{"timestamp":{"type":"object","title":"time","properties":{"sec":{"type":"integer","minimum":0},"nsec":{"type":"integer","minimum":0,"maximum":999999999}}},"frame_id":{"type":"string"},"latitude":{"type":"number"},"longitude":{"type":"number"},"altitude":{"type":"number"},"position_covariance":{"type":"array","items":{"type":"number"},"minItems":9,"maxItems":9},"position_covariance_type":{"title":"foxglove.PositionCovarianceType","oneOf":[{"title":"UNKNOWN","const":0},{"title":"APPROXIMATED","const":1},{"title":"DIAGONAL_KNOWN","const":2},{"title":"KNOWN","const":3}]}}}"#,
 };
 
-#[derive(Serialize)]
-pub(crate) struct Time {
-    pub(crate) sec: u64,
-    pub(crate) nsec: u64,
+/// A time since 1970, UTC.
+#[derive(Debug, Serialize)]
+pub struct Time {
+    /// Seconds.
+    pub sec: u64,
+    /// Nanoseconds of the second.
+    pub nsec: u64,
 }
 
-#[derive(Serialize)]
-pub(crate) struct LocationFix<'a> {
-    pub(crate) timestamp: Time,
-    pub(crate) frame_id: &'a str,
-    pub(crate) latitude: f64,
-    pub(crate) longitude: f64,
-    pub(crate) altitude: f64,
-    pub(crate) position_covariance: [u8; 9],
-    pub(crate) position_covariance_type: u8,
+impl Time {
+    /// From microseconds since 1970.
+    #[must_use]
+    pub fn from_us(us: u64) -> Self {
+        Self { sec: us / 1_000_000, nsec: us % 1_000_000 * 1_000 }
+    }
+}
+
+/// The message of [`LOCATION_FIX`].
+#[derive(Debug, Serialize)]
+pub struct LocationFix<'a> {
+    timestamp: Time,
+    frame_id: &'a str,
+    latitude: f64,
+    longitude: f64,
+    altitude: f64,
+    position_covariance: [u8; 9],
+    position_covariance_type: u8,
+}
+
+impl LocationFix<'_> {
+    /// A position without what is known of its error: degrees, and metres of altitude.
+    #[must_use]
+    pub fn new(timestamp: Time, latitude: f64, longitude: f64, altitude: f64) -> Self {
+        let (position_covariance, position_covariance_type) = ([0; 9], 0);
+        Self {
+            timestamp,
+            frame_id: "",
+            latitude,
+            longitude,
+            altitude,
+            position_covariance,
+            position_covariance_type,
+        }
+    }
 }
 
 /// A line of the log (<https://docs.foxglove.dev/docs/visualization/message-schemas/log>).
-pub(crate) const LOG: Schema = Schema {
+pub const LOG: Schema = Schema {
     name: "foxglove.Log",
     text: r#"{"title":"foxglove.Log","type":"object","properties":{"timestamp":{"type":"object","title":"time","properties":{"sec":{"type":"integer","minimum":0},"nsec":{"type":"integer","minimum":0,"maximum":999999999}}},"level":{"title":"foxglove.LogLevel","oneOf":[{"title":"UNKNOWN","const":0},{"title":"DEBUG","const":1},{"title":"INFO","const":2},{"title":"WARNING","const":3},{"title":"ERROR","const":4},{"title":"FATAL","const":5}]},"message":{"type":"string"},"name":{"type":"string"},"file":{"type":"string"},"line":{"type":"integer","minimum":0}}}"#,
 };
 
-#[derive(Serialize)]
-pub(crate) struct Log<'a> {
-    pub(crate) timestamp: Time,
-    pub(crate) level: u8,
-    pub(crate) message: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) file: &'a str,
-    pub(crate) line: u32,
+/// The message of [`LOG`].
+#[derive(Debug, Serialize)]
+pub struct Log<'a> {
+    timestamp: Time,
+    level: u8,
+    message: &'a str,
+    name: &'a str,
+    file: &'a str,
+    line: u32,
+}
+
+impl<'a> Log<'a> {
+    /// A line of what is named; level 2 is information, 3 a warning, 4 an error.
+    #[must_use]
+    pub fn new(timestamp: Time, level: u8, name: &'a str, message: &'a str) -> Self {
+        Self { timestamp, level, message, name, file: "", line: 0 }
+    }
 }
 
 /// State and motion.
@@ -75,17 +116,22 @@ pub(crate) struct State<'a> {
 }
 
 /// The nearest other aircraft.
-pub(crate) const SEPARATION: Schema = Schema {
+pub const SEPARATION: Schema = Schema {
     name: "wingbeat.Separation",
     text: r#"{"title":"wingbeat.Separation","type":"object","properties":{"nearest":{"type":"string"},"distance_m":{"type":"number"},"horizontal_m":{"type":"number"},"vertical_m":{"type":"number"}}}"#,
 };
 
-#[derive(Serialize)]
-pub(crate) struct Separation<'a> {
-    pub(crate) nearest: &'a str,
-    pub(crate) distance_m: f64,
-    pub(crate) horizontal_m: f64,
-    pub(crate) vertical_m: f64,
+/// The message of [`SEPARATION`].
+#[derive(Debug, Serialize)]
+pub struct Separation<'a> {
+    /// Who it is.
+    pub nearest: &'a str,
+    /// How far away, metres.
+    pub distance_m: f64,
+    /// Over ground, metres.
+    pub horizontal_m: f64,
+    /// In height, metres.
+    pub vertical_m: f64,
 }
 
 /// A datagram that was sent or received.

@@ -4,6 +4,8 @@
 mod bundle;
 mod checklist;
 mod flight_setups;
+#[cfg(unix)]
+mod live;
 mod missions;
 mod orders;
 mod parameters;
@@ -72,6 +74,15 @@ pub(crate) enum Command {
         /// End after so many events.
         #[arg(long, value_name = "NUMBER")]
         events: Option<u32>,
+        #[command(flatten)]
+        service: Service,
+    },
+    /// The fleet live for Foxglove: serves its WebSocket on this computer until it is ended. What is seen may be seen by this session.
+    #[cfg(unix)]
+    Live {
+        /// Where Foxglove connects: an address of this computer alone, because its WebSocket knows no users.
+        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8765")]
+        listen: std::net::SocketAddr,
         #[command(flatten)]
         service: Service,
     },
@@ -242,6 +253,8 @@ impl Command {
             | Self::Users { service }
             | Self::EndSessions { service, .. }
             | Self::Api { service, .. } => service,
+            #[cfg(unix)]
+            Self::Live { service, .. } => service,
             Self::Setup(order)
             | Self::Start(order)
             | Self::Hold(order)
@@ -350,6 +363,8 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
         Command::Fence(command) => return regions::run(remote, regions::List::Fence, command).await,
         Command::Rally(command) => return regions::run(remote, regions::List::Rally, command).await,
         Command::Watch { events, .. } => return watch::run(remote, json, *events).await,
+        #[cfg(unix)]
+        Command::Live { listen, .. } => return live::run(remote, json, *listen).await,
         // Before there is a remote.
         Command::SignIn { .. } | Command::SignOut { .. } => {}
         Command::Session { .. } => show::answer(json, &remote.get::<Access>(paths::SESSION).await?, session)?,
