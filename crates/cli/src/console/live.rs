@@ -109,6 +109,7 @@ struct Live {
 impl Live {
     fn picture(&mut self, picture: &FleetPicture) -> Result<()> {
         self.started_unix_ms = picture.started_unix_ms;
+        self.forget_all_but(picture);
         for aircraft in &picture.aircraft {
             let (Some(status), Some(age_ms)) = (&aircraft.status, aircraft.age_ms) else { continue };
             let link = match aircraft.link {
@@ -141,6 +142,26 @@ impl Live {
             }
         }
         Ok(())
+    }
+
+    /// An aircraft that the service no longer has, or that has another id now, leaves no topics behind.
+    fn forget_all_but(&mut self, picture: &FleetPicture) {
+        let is_known = |id: &str| {
+            picture
+                .aircraft
+                .iter()
+                .any(|aircraft| aircraft.status.as_ref().is_some_and(|status| status.id == id))
+        };
+        let gone: Vec<String> = self.names.keys().filter(|id| !is_known(id)).cloned().collect();
+        for id in gone {
+            self.shown_ms.remove(&id);
+            let Some(name) = self.names.remove(&id) else { continue };
+            for topic in ["aircraft", "position", "separation"] {
+                if let Some(channel) = self.channels.remove(&format!("/{name}/{topic}")) {
+                    channel.close();
+                }
+            }
+        }
     }
 
     fn log(&mut self, line: &FleetLogLine) -> Result<()> {
