@@ -136,6 +136,11 @@ fn identity(jobs: &Jobs) -> Result<Identity> {
     let mut plan = blake3::Hasher::new();
     let mut program = 0;
     for (scenario, seed) in &jobs.all {
+        ensure!(
+            scenario.gnss_bias_m == 0.0,
+            "conditions.gnss_bias_m: found {}, expected 0: a flight controller may be on another computer",
+            scenario.gnss_bias_m
+        );
         for (index, trouble) in scenario.trouble.iter().enumerate() {
             ensure!(
                 !trouble.inflict.is_of_controller(),

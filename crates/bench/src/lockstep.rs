@@ -3,21 +3,22 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use rand_core::Rng as _;
 use wingbeat_cosim::copter::{Config, Copter, LockStep};
+use wingbeat_cosim::incidents::{AMP_PER_VOLT, Sensors};
 use wingbeat_cosim::method::{Method, Published};
 use wingbeat_cosim::ns3::{self, Ns3};
 use wingbeat_cosim::script::{self, Script};
-use wingbeat_sim::autopilot::Autopilot;
+use wingbeat_sim::autopilot::{Autopilot, Incident};
 use wingbeat_sim::logic::Logic;
 use wingbeat_sim::medium::Medium;
-use wingbeat_sim::motion::{BatteryParameters, WindParameters};
+use wingbeat_sim::motion::{Battery, BatteryParameters, WindParameters};
 use wingbeat_sim::rigid::Body;
 use wingbeat_sim::rng;
 
 use crate::hosts::flight_hash;
-use crate::scenario::{ORIGIN, Scenario, Scripted};
+use crate::scenario::{Charge, ORIGIN, Scenario, Scripted};
 use crate::sitl::parameters::{self, Wanted};
 
 /// A program that sends nothing for so long has fallen silent. On a computer with much other work it only waits for its
@@ -54,7 +55,11 @@ pub(crate) fn start(
     let program = scenario.arducopter.as_deref().map(LockStep::find).transpose().context("autopilot")?;
     Ok(move |index| match &program {
         Some(program) => {
-            Ok(Box::new(Copter::start(program, config(scenario, index, seed)?)?) as Box<dyn Autopilot>)
+            let mut copter = Copter::start(program, config(scenario, index, seed)?)?;
+            if let Some(Charge { percent, .. }) = scenario.charge.filter(|charge| charge.percent < 100.0) {
+                copter.suffer(Incident::BatteryAt { percent }).map_err(|why| anyhow!(why))?;
+            }
+            Ok(Box::new(copter) as Box<dyn Autopilot>)
         }
         None => Ok(scenario.controller(index, seed).into()),
     })
@@ -110,11 +115,29 @@ pub(crate) fn medium(
 
 /// What an aircraft's program is started with.
 fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
-    let extra: String = scenario
+    // 3.5 ends at one that it does not have.
+    let mut extra: String = scenario
         .parameters
         .iter()
+        .filter(|(parameter, _)| parameter.is_of(scenario.profile))
         .map(|(parameter, value)| format!("{} {value}\n", parameter.name()))
         .collect();
+    let charged = |charge: Charge| charge.capacity_mah.unwrap_or(BatteryParameters::default().capacity_mah);
+    let battery_mah = scenario.charge.map(charged);
+    let capacity_mah = battery_mah.unwrap_or(ENDLESS_MAH);
+    let battery = BatteryParameters { capacity_mah, ..BatteryParameters::default() };
+    if battery_mah.is_some() {
+        let full_v = Battery::new(battery).voltage_v();
+        extra.push_str(&format!(
+            "BATT_CAPACITY {capacity_mah}\nBATT_AMP_PERVOLT {AMP_PER_VOLT}\nSIM_BATT_VOLTAGE {full_v:.2}\n"
+        ));
+    }
+    let sensors = Sensors {
+        position_m: scenario.gps_noise_m,
+        imu: scenario.imu,
+        seed: rng::child(seed, "sensors", index as u64).next_u64(),
+        battery_mah,
+    };
     let defaults = parameters::file(&Wanted {
         speed_m_s: scenario.speed_m_s(index),
         // The wind is in the physics.
@@ -131,7 +154,8 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
         wind: scenario.wind,
         weather: (seed, ORIGIN),
         body: Body::default(),
-        battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },
+        battery,
+        sensors,
         defaults,
         silence: SILENCE,
     })

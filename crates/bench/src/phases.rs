@@ -14,7 +14,7 @@ use wingbeat_cosim::method::Method;
 use wingbeat_cosim::ns3::{self, Spent};
 use wingbeat_cosim::tape::{Replayed, Tape};
 use wingbeat_geo::{DVec3, Frame, Instant};
-use wingbeat_sim::autopilot::{Autopilot, Motion};
+use wingbeat_sim::autopilot::{Autopilot, Incident, Motion};
 use wingbeat_sim::channel::{Counters, Losses, REACHES};
 use wingbeat_sim::faults::Fault;
 use wingbeat_sim::flight_controller::{FlightController, RcChannels, Truth};
@@ -239,6 +239,9 @@ impl Autopilot for TimedAutopilot {
     }
     fn set_rc(&mut self, channels: Option<RcChannels>) {
         self.inner.set_rc(channels);
+    }
+    fn suffer(&mut self, incident: Incident) -> Result<(), String> {
+        self.inner.suffer(incident)
     }
     fn simulated(&mut self) -> Option<&mut FlightController> {
         self.inner.simulated()

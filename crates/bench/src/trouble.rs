@@ -275,7 +275,12 @@ impl Trouble {
 }
 
 impl Act {
-    /// Whether it happens to a flight controller, which must be a simulated one then.
+    /// Whether a simulated flight controller alone can be made to fail so.
+    pub(crate) fn is_of_simulated(&self) -> bool {
+        matches!(self, Self::EstimateDiverges { .. } | Self::Stuck { .. } | Self::TextsGarbled { .. })
+    }
+
+    /// Whether it happens to a flight controller, its sensors, its battery or its pilot.
     pub(crate) fn is_of_controller(&self) -> bool {
         match self {
             Self::Falls { .. }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Args;
 use wingbeat_bench::drills::{
     self, AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, Kind, SLOPE_M, SPEED_M_S, WIND_M_S,
@@ -31,7 +31,7 @@ pub(crate) struct ConditionsArguments {
     #[arg(long, value_name = "VERSION")]
     profile: Option<Profile>,
     /// What flies instead of a simulated flight controller: arducopter:PATH, an ArduCopter SITL program in lock step (docs/lockstep.md).
-    #[arg(long, value_name = "AUTOPILOT", conflicts_with_all = ["profile", "gps_noise_m", "gnss_bias_m"])]
+    #[arg(long, value_name = "AUTOPILOT", conflicts_with = "profile")]
     autopilot: Option<String>,
     /// Constant position error of each aircraft, metres, in a direction of its own.
     #[arg(long, value_name = "M", value_parser = gnss_bias_m, allow_negative_numbers = true)]
@@ -191,29 +191,12 @@ fn name_panics() {
     }));
 }
 
-fn why_left_out(kind: Kind) -> String {
-    format!("{}: a fault of the flight controller, its sensors or its pilot, for simulated ones", kind.name())
-}
-
-/// What a program cannot be made to do is refused.
-fn check_kinds(kinds: &[Kind], usual: &Conditions) -> Result<()> {
-    let refused = kinds.iter().find(|kind| usual.arducopter.is_some() && kind.is_of_controller());
-    refused.map_or(Ok(()), |kind| {
-        bail!("--kind {}, expected one of companions, lines and radio with --autopilot", why_left_out(*kind))
-    })
-}
-
 /// Flies many and prints one table.
 pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
     name_panics();
     let usual = arguments.conditions.usual()?;
-    let (left_out, all): (Vec<Kind>, Vec<Kind>) =
-        Kind::all().partition(|kind| usual.arducopter.is_some() && kind.is_of_controller());
+    let all: Vec<Kind> = Kind::all().collect();
     let kinds = if arguments.kinds.is_empty() { &all } else { &arguments.kinds };
-    if arguments.kinds.is_empty() {
-        left_out.iter().for_each(|kind| eprintln!("left out: {}", why_left_out(*kind)));
-    }
-    check_kinds(kinds, &usual)?;
     let began = Instant::now();
     let conditions =
         |seed| arguments.conditions.over(if arguments.varied { Conditions::drawn(seed) } else { usual });
@@ -240,7 +223,6 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
 pub(crate) fn run_one(arguments: &DrillArguments) -> Result<ExitCode> {
     name_panics();
     let usual = arguments.conditions.usual()?;
-    check_kinds(&[arguments.kind], &usual)?;
     let conditions = arguments.conditions.over(usual);
     let outcome = drills::recorded(arguments.kind, arguments.seed, conditions, arguments.record.as_deref())?;
     print!("{}", drills::story(&outcome));

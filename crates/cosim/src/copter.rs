@@ -31,12 +31,14 @@ use wingbeat_autopilot::codec::Decoder;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavMessage, MavModeFlag};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
-use wingbeat_sim::autopilot::Autopilot;
+use wingbeat_sim::autopilot::{Autopilot, Incident};
 use wingbeat_sim::flight_controller::{RcChannels, Truth};
 use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters};
 use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
+use wingbeat_sim::sensors::POSITION_STEP_S;
 
 use crate::gazebo::{self, OUTPUTS};
+use crate::incidents::{Incidents, Sensors};
 use crate::json::{self, STAMP_FACTOR};
 use crate::ports::Ports;
 use crate::process::Process;
@@ -51,6 +53,8 @@ const STEP_S: f64 = 0.0025;
 pub const STRETCH: Duration = Duration::from_millis(10);
 /// The wind is asked for so often.
 const WIND_STEPS: u64 = 40;
+/// The error of the position moves on so often.
+const POSITION_STEPS: u64 = (POSITION_STEP_S / STEP_S) as u64;
 /// An aircraft of another simulator that is no higher than this above where it stood is on the ground, metres.
 const ON_GROUND_M: f64 = 0.1;
 /// Longer steps of another simulator are fewer than 1.8 measurements for each of the main loop's 200 cycles of 4.x, seconds.
@@ -98,6 +102,8 @@ pub struct Config {
     pub battery: BatteryParameters,
     /// The simulator that moves the aircraft instead of our physics, body, wind and battery.
     pub physics: Option<SocketAddr>,
+    /// What its sensors are off by, where our physics moves it.
+    pub sensors: Sensors,
     /// Text of the defaults file.
     pub defaults: String,
     /// A program that sends nothing for so long, by the wall clock, has fallen silent.
@@ -213,8 +219,10 @@ struct Stretch {
     until: Instant,
     /// For the serial port, before its first step.
     bytes: Vec<u8>,
-    /// What the receiver is to deliver from its first step on.
+    /// What the transmitter sends from its first step on.
     channels: Option<RcChannels>,
+    /// What happens before its first step.
+    incidents: Vec<Incident>,
 }
 
 /// What a stretch came to.
@@ -235,6 +243,9 @@ pub struct Copter {
     next: Instant,
     bytes: Vec<u8>,
     channels: Option<RcChannels>,
+    incidents: Vec<Incident>,
+    /// Whether our physics moves it.
+    is_ours: bool,
 }
 
 impl Copter {
@@ -257,7 +268,7 @@ impl Copter {
             flight_time: Duration::ZERO,
             touchdown_m_s: 0.0,
         };
-        let program = program.clone();
+        let (program, is_ours) = (program.clone(), config.physics.is_none());
         let thread = std::thread::Builder::new().name("lock-step".into()).spawn(move || {
             let mut driver = None;
             for stretch in stretches {
@@ -281,6 +292,8 @@ impl Copter {
             next: Instant::ZERO,
             bytes: Vec::new(),
             channels: None,
+            incidents: Vec::new(),
+            is_ours,
         })
     }
 }
@@ -302,8 +315,12 @@ impl Autopilot for Copter {
 
     fn begin(&mut self, until: Instant) {
         self.next = until + STRETCH;
-        let stretch =
-            Stretch { until, bytes: std::mem::take(&mut self.bytes), channels: self.channels.take() };
+        let stretch = Stretch {
+            until,
+            bytes: std::mem::take(&mut self.bytes),
+            channels: self.channels.take(),
+            incidents: std::mem::take(&mut self.incidents),
+        };
         if let Some(to_fly) = &self.to_fly {
             // A thread that has ended has said why, or says so where it is waited for.
             let _ = to_fly.send(stretch);
@@ -330,9 +347,20 @@ impl Autopilot for Copter {
         self.frame.to_frame(frame, self.truth.local)
     }
 
-    /// A link that is lost is not shown to it: the receiver keeps what it delivered last.
     fn set_rc(&mut self, channels: Option<RcChannels>) {
-        self.channels = channels.or(self.channels);
+        if channels.is_none() {
+            self.incidents.push(Incident::TransmitterLost(true));
+        }
+        self.channels = channels;
+    }
+
+    fn suffer(&mut self, incident: Incident) -> Result<(), String> {
+        Incidents::check(incident)?;
+        if !self.is_ours {
+            return Err(format!("found {incident:?}, expected none: another simulator moves the aircraft"));
+        }
+        self.incidents.push(incident);
+        Ok(())
     }
 }
 
@@ -371,6 +399,7 @@ enum Sent {
 
 /// What the thread owns.
 struct Driver {
+    program: LockStep,
     config: Config,
     frame: Frame,
     ports: Ports,
@@ -379,7 +408,13 @@ struct Driver {
     wind: Wind,
     wind_m_s: DVec3,
     in_weather_m: DVec2,
+    /// Since the program began.
     steps: u64,
+    /// Steps of our physics before that.
+    steps_before: u64,
+    incidents: Incidents,
+    /// The charge that the program reported last.
+    heard_percent: Option<i8>,
     /// Where our physics does not move it: from the first step on.
     elsewhere: Option<Elsewhere>,
     /// The outputs that are not answered yet.
@@ -410,6 +445,7 @@ impl Driver {
         ports.outputs.set_read_timeout(Some(POLL_PERIOD))?;
         let (seed, origin) = config.weather;
         let mut driver = Self {
+            program: program.clone(),
             frame: Frame::new(config.home),
             serial,
             body: Rigid::new(config.body, config.battery, config.heading_rad),
@@ -417,6 +453,9 @@ impl Driver {
             wind_m_s: DVec3::ZERO,
             in_weather_m: Frame::new(origin).to_local(config.home).truncate(),
             steps: 0,
+            steps_before: 0,
+            incidents: Incidents::new(config.sensors),
+            heard_percent: None,
             elsewhere: None,
             outputs: [0.0; MOTORS],
             pulses_us: [0; OUTPUTS],
@@ -433,12 +472,34 @@ impl Driver {
         Ok(driver)
     }
 
+    /// The program ends and starts again, and the aircraft is where it is.
+    fn restart(&mut self) -> Result<()> {
+        let flown = STEP * self.steps as u32;
+        let config = Config { booted_at: self.config.booted_at + flown, ..self.config.clone() };
+        let new = Self::start(&self.program, config)?;
+        let old = std::mem::replace(self, new);
+        (self.steps_before, self.flight_time) = (old.steps_before + old.steps, old.flight_time);
+        (self.body, self.wind, self.incidents) = (old.body, old.wind, old.incidents);
+        self.incidents.restarted(!self.body.is_on_ground());
+        Ok(())
+    }
+
     /// Flies until then.
     fn fly(&mut self, stretch: Stretch) -> Result<Flown> {
-        let Stretch { until, bytes: to_send, channels } = stretch;
+        let Stretch { until, bytes: mut to_send, channels, incidents } = stretch;
+        if let Some(channels) = channels {
+            self.incidents.transmit(channels);
+        }
+        for incident in incidents {
+            match incident {
+                Incident::Restarts => self.restart()?,
+                other => self.incidents.suffer(other, &mut self.body),
+            }
+        }
         let steps = until.since(self.config.booted_at).as_micros() as u64 / STEP.as_micros() as u64;
         let mut bytes = Vec::new();
-        if let Some(RcChannels(pulses)) = channels {
+        to_send.extend(self.incidents.bytes(self.time_s(), self.heard_percent, &self.body));
+        if let Some(RcChannels(pulses)) = self.incidents.received() {
             let packet: Vec<u8> = pulses.iter().flat_map(|pulse| pulse.to_le_bytes()).collect();
             let receiver = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.receiver()));
             self.ports.outputs.send_to(&packet, receiver).context("the receiver's port")?;
@@ -459,26 +520,32 @@ impl Driver {
                 }
             }
         }
-        let (armed, mode) = (&mut self.armed, &mut self.mode);
-        self.decoder.push(&bytes, |frame| {
-            if let MavMessage::HEARTBEAT(heartbeat) = frame.message {
+        let (armed, mode, heard_percent) = (&mut self.armed, &mut self.mode, &mut self.heard_percent);
+        self.decoder.push(&bytes, |frame| match frame.message {
+            MavMessage::HEARTBEAT(heartbeat) => {
                 *armed = heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
                 *mode = Mode::from_number(heartbeat.custom_mode).unwrap_or(*mode);
             }
+            MavMessage::SYS_STATUS(status) => *heard_percent = Some(status.battery_remaining),
+            _ => {}
         });
         Ok(Flown { bytes, truth: self.truth() })
     }
 
     /// Moves the body by the outputs, answers, and waits for the next outputs.
     fn step(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
-        if self.steps.is_multiple_of(WIND_STEPS) {
+        let steps = self.steps_before + self.steps;
+        if steps.is_multiple_of(WIND_STEPS) {
             let place_m = self.in_weather_m + self.body.position().truncate();
-            self.wind_m_s = self.wind.at(self.steps as f64 * STEP_S, place_m);
+            self.wind_m_s = self.wind.at(steps as f64 * STEP_S, place_m);
         }
-        self.body.step(STEP_S, self.outputs, self.wind_m_s);
+        self.body.step(STEP_S, self.incidents.outputs(self.outputs), self.wind_m_s);
         self.steps += 1;
         if !self.body.is_on_ground() {
             self.flight_time += STEP;
+            if steps.is_multiple_of(POSITION_STEPS) {
+                self.incidents.wander();
+            }
         }
         self.answer()?;
         self.drain(bytes)
@@ -518,7 +585,10 @@ impl Driver {
     fn answer(&mut self) -> Result<()> {
         let state = match &self.elsewhere {
             Some(elsewhere) => elsewhere.state,
-            None => gazebo::measured(self.time_s(), &self.body),
+            None => {
+                let truth = gazebo::measured(self.time_s(), &self.body);
+                self.incidents.measured(truth, self.body.thrust_share())
+            }
         };
         let state = State { time_s: state.time_s * STAMP_FACTOR, ..state };
         match &mut self.packets {

@@ -35,7 +35,7 @@ pub fn pulses_us(packet: &[u8]) -> Option<[u16; OUTPUTS]> {
     Some(pulses)
 }
 
-/// What the sensors of our physics measure at a time.
+/// What sensors without errors measure of our physics at a time.
 pub fn measured(time_s: f64, body: &Rigid) -> State {
     State {
         time_s,

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_sim::autopilot::Autopilot;
+use wingbeat_sim::autopilot::{Autopilot, Incident};
 use wingbeat_sim::flight_controller::{RcChannels, Truth};
 
 /// Carries what the first computer says to the others, which are counted from 2.
@@ -429,6 +429,11 @@ impl Autopilot for Remote {
 
     fn set_rc(&mut self, channels: Option<RcChannels>) {
         self.receiver = Some(channels.map(|RcChannels(pulses)| pulses));
+    }
+
+    fn suffer(&mut self, _: Incident) -> Result<(), String> {
+        Err("found something that happens to the autopilot of another computer, expected it on the first"
+            .into())
     }
 }
 

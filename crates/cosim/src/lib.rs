@@ -18,12 +18,14 @@
 //! | [`same_core`] | a thread and the program that it waits for, on one core of the processor |
 //! | [`tape`] | what was asked of ns-3, to be run again without the world |
 //! | [`hosts`] | aircraft of one world on several computers |
+//! | [`incidents`] | what goes wrong with an aircraft that a program flies |
 //! | [`copter`] | one aircraft: process, packets, physics, as the world's [`Autopilot`](wingbeat_sim::autopilot::Autopilot) |
 #![forbid(unsafe_code)]
 
 pub mod copter;
 pub mod gazebo;
 pub mod hosts;
+pub mod incidents;
 pub mod json;
 pub mod method;
 pub mod ns3;

@@ -7,6 +7,7 @@ mod programs;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::{Duration as Wall, Instant as Now};
 
@@ -15,8 +16,8 @@ use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
 use wingbeat_cosim::gazebo::measured;
 use wingbeat_cosim::json::{OUTPUTS_LEN, outputs, sensors};
 use wingbeat_cosim::program::named;
-use wingbeat_geo::{DVec3, Instant};
-use wingbeat_sim::autopilot::Autopilot;
+use wingbeat_geo::{DVec3, Duration, Instant};
+use wingbeat_sim::autopilot::{Autopilot, Incident};
 use wingbeat_sim::motion::BatteryParameters;
 use wingbeat_sim::rigid::{Body, Rigid};
 
@@ -37,6 +38,8 @@ struct Peer {
     /// Its clock, as SITL keeps it: whole microseconds.
     time_us: u64,
     stamp_s: f64,
+    /// What it was told last.
+    position_ned: [f64; 3],
     pulses: [u16; 16],
 }
 
@@ -54,7 +57,18 @@ impl Peer {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port("--base-port"))).unwrap();
         let (serial, _) = listener.accept().unwrap();
         let pulses = [1000; 16];
-        Self { arguments, defaults, serial, socket, number: 0, time_us: 1, stamp_s: 0.0, pulses }
+        let position_ned = [0.0; 3];
+        Self {
+            arguments,
+            defaults,
+            serial,
+            socket,
+            number: 0,
+            time_us: 1,
+            stamp_s: 0.0,
+            position_ned,
+            pulses,
+        }
     }
 
     fn packet(&self) -> Vec<u8> {
@@ -93,6 +107,9 @@ impl Peer {
         // `time_now_us += deltat * 1.0e6` of SIM_JSON.cpp.
         self.time_us = (self.time_us as f64 + (stamp_s - self.stamp_s) * 1.0e6) as u64;
         self.stamp_s = stamp_s;
+        let (_, position) = line.split_once("\"position\":[").unwrap();
+        let numbers = position.split(']').next().unwrap().split(',').map(|number| number.parse().unwrap());
+        self.position_ned = numbers.collect::<Vec<f64>>().try_into().unwrap();
         self.number += 1;
         repeated
     }
@@ -449,6 +466,91 @@ fn a_program_that_dies_is_reported_with_its_last_lines_and_leaves_nothing() {
     assert!(error.contains("bind failed on port 5760"), "{error}");
     let directory = std::fs::read_to_string(record).unwrap();
     assert!(!Path::new(directory.trim()).exists(), "{directory} is left");
+}
+
+/// What happens to it is done to the physics: it climbs, is measured aside, and falls when its motors fail.
+#[test]
+fn a_program_sees_where_its_position_drifts_to_and_falls_without_motors() {
+    let drifts = Incident::PositionDrifts { to_m: DVec3::new(0.0, 2.0, 0.0), within: Duration::ZERO };
+    with_peer(
+        END,
+        |mut copter| {
+            let fly = |copter: &mut Copter, stretches: RangeInclusive<u32>| {
+                for i in stretches {
+                    flown(copter, Instant::ZERO + STRETCH * i).unwrap();
+                }
+                copter.truth()
+            };
+            let up = fly(&mut copter, 1..=150);
+            assert!(up.local.z > 3.0 && up.local.truncate().length() < 1e-6, "{up:?}");
+            copter.suffer(drifts).unwrap();
+            copter.suffer(Incident::MotorsFail).unwrap();
+            let error = copter.suffer(Incident::Stuck(true)).unwrap_err();
+            assert!(error.contains("simulated flight controllers alone"), "{error}");
+            let down = fly(&mut copter, 151..=500);
+            assert!(
+                down.landed && down.touchdown_m_s > 3.0 && down.local.truncate().length() < 1e-6,
+                "{down:?}"
+            );
+        },
+        |mut peer| {
+            peer.pulses[..4].copy_from_slice(&[1700; 4]);
+            let mut north_m = Vec::new();
+            for _ in 0..500 * STEPS {
+                peer.step();
+                north_m.push(peer.position_ned[0]);
+            }
+            assert_eq!(north_m[600 - 1], 0.0);
+            // It is there within a tenth of a second of its flight, and stays so on the ground.
+            assert_eq!((north_m[600 + 40], north_m[1_999]), (2.0, 2.0));
+            peer.send(&peer.packet());
+            peer.stay();
+        },
+    );
+}
+
+/// A program that restarts in flight begins anew, its aircraft goes on where it is, and falls.
+#[test]
+fn a_program_that_restarts_in_flight_is_another_process_of_the_same_aircraft() {
+    let folder = tempfile::tempdir().unwrap();
+    let noted = folder.path().join("noted");
+    let body = format!("echo \"$PWD\" \"$LD_PRELOAD\" \"$@\" > {}; exec sleep 1000", noted.display());
+    let step = LockStep::find(&program(folder.path(), &body)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut first = Peer::after(&noted);
+            std::fs::remove_file(&noted).unwrap();
+            first.pulses[..4].copy_from_slice(&[1700; 4]);
+            for _ in 0..200 * STEPS {
+                first.step();
+            }
+            first.send(&first.packet());
+            let mut second = Peer::after(&noted);
+            assert_ne!(first.arguments.port("--base-port"), second.arguments.port("--base-port"));
+            for _ in 0..300 * STEPS {
+                second.step();
+            }
+            // Its own clock began at zero.
+            assert_eq!(second.time_us, 1 + 300 * u64::from(STEPS) * 2_500);
+            second.send(&second.packet());
+            second.stay();
+        });
+        let mut copter = Copter::start(&step, config(END)).unwrap();
+        for i in 1..=200 {
+            flown(&mut copter, Instant::ZERO + STRETCH * i).unwrap();
+        }
+        let before = copter.truth();
+        assert!(!before.landed && before.local.z > 5.0, "{before:?}");
+        copter.suffer(Incident::Restarts).unwrap();
+        flown(&mut copter, Instant::ZERO + STRETCH * 201).unwrap();
+        let after = copter.truth();
+        assert!((after.local - before.local).length() < 0.2 && !after.landed, "{after:?}");
+        for i in 202..=500 {
+            flown(&mut copter, Instant::ZERO + STRETCH * i).unwrap();
+        }
+        let end = copter.truth();
+        assert!(end.landed && end.touchdown_m_s > 5.0 && end.flight_time > after.flight_time, "{end:?}");
+    });
 }
 
 /// The real program of a test, or a line that there is none.

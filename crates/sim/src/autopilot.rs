@@ -7,7 +7,8 @@
 
 use core::fmt::Debug;
 
-use wingbeat_geo::{DVec3, Frame, Instant};
+use wingbeat_autopilot::copter::Mode;
+use wingbeat_geo::{DVec3, Duration, Frame, Instant};
 
 use crate::flight_controller::{FlightController, RcChannels, Truth};
 
@@ -22,6 +23,39 @@ pub struct Motion {
     pub armed: bool,
     /// Whether it stands on the ground.
     pub landed: bool,
+}
+
+/// What happens to an autopilot, its sensors, its battery or its pilot. When, and for how long, [`crate::faults::Fault`] says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Incident {
+    /// The motors fail, for good.
+    MotorsFail,
+    /// The processor restarts; in flight the motors stop for good.
+    Restarts,
+    /// The pilot centres the sticks and turns the mode switch.
+    PilotTakes(Mode),
+    /// The pilot's transmitter is lost, or received again.
+    TransmitterLost(bool),
+    /// The battery has this charge left.
+    BatteryAt {
+        /// State of charge, 0 to 100.
+        percent: f64,
+    },
+    /// No satellites, or some again.
+    GnssLost(bool),
+    /// The position estimate diverges, or is one again.
+    EstimateDiverges(bool),
+    /// What measures the position moves away from the truth.
+    PositionDrifts {
+        /// Measured minus true after `within`: metres east, north and up.
+        to_m: DVec3,
+        /// How long it takes to get there.
+        within: Duration,
+    },
+    /// Modes are taken and the aircraft hovers all the same, or flies again.
+    Stuck(bool),
+    /// Texts are cut and full of rubbish, or whole again.
+    TextsGarbled(bool),
 }
 
 /// An autopilot with its aircraft.
@@ -56,7 +90,13 @@ pub trait Autopilot: Debug + Send {
     /// What the pilot's receiver delivers from now on; `None` is a lost radio link.
     fn set_rc(&mut self, channels: Option<RcChannels>);
 
-    /// The simulated flight controller, to make it fail; a program outside has none.
+    /// Something happens to it, from its next stretch on.
+    ///
+    /// # Errors
+    /// That cannot be done to it, and why.
+    fn suffer(&mut self, incident: Incident) -> Result<(), String>;
+
+    /// The simulated flight controller, to look into it; a program outside has none.
     fn simulated(&mut self) -> Option<&mut FlightController> {
         None
     }

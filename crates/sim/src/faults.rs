@@ -5,6 +5,7 @@ use wingbeat_agent::guardian::{self, Before, Guardian, Pulse, Then};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Instant};
 
+use crate::autopilot::Incident;
 use crate::rng::{self, Pcg64Mcg};
 
 /// Which part of what a companion exchanges on a link is lost.
@@ -246,6 +247,52 @@ impl Fault {
             *until = *until + later;
         }
         self
+    }
+
+    /// What it does to an autopilot when it begins.
+    pub(crate) fn incident(self) -> Option<Incident> {
+        match self {
+            Self::Falls { .. } | Self::MotorsFail { .. } => Some(Incident::MotorsFail),
+            Self::AutopilotReboots { .. } => Some(Incident::Restarts),
+            Self::PilotTakes { mode, .. } => Some(Incident::PilotTakes(mode)),
+            Self::TransmitterLost { .. } => Some(Incident::TransmitterLost(true)),
+            Self::BatteryAt { percent, .. } => Some(Incident::BatteryAt { percent }),
+            Self::GnssLost { .. } => Some(Incident::GnssLost(true)),
+            Self::EstimateDiverges { .. } => Some(Incident::EstimateDiverges(true)),
+            Self::EstimateDrifts { offset_m: to_m, within, .. } => {
+                Some(Incident::PositionDrifts { to_m, within })
+            }
+            Self::Stuck { .. } => Some(Incident::Stuck(true)),
+            Self::TextsGarbled { .. } => Some(Incident::TextsGarbled(true)),
+            Self::CompanionDies { .. }
+            | Self::DaemonRestarts { .. }
+            | Self::GuardianDies { .. }
+            | Self::RadioSilent { .. }
+            | Self::SerialLine { .. }
+            | Self::Late { .. }
+            | Self::Doubled { .. }
+            | Self::Loss { .. }
+            | Self::Bursts { .. }
+            | Self::Partition { .. } => None,
+        }
+    }
+
+    /// What happens to the autopilot when it ends; what does not end has none.
+    pub(crate) fn relief(self) -> Option<Incident> {
+        match self.incident()? {
+            Incident::TransmitterLost(_) => Some(Incident::TransmitterLost(false)),
+            Incident::GnssLost(_) => Some(Incident::GnssLost(false)),
+            Incident::EstimateDiverges(_) => Some(Incident::EstimateDiverges(false)),
+            Incident::PositionDrifts { within, .. } => {
+                Some(Incident::PositionDrifts { to_m: DVec3::ZERO, within })
+            }
+            Incident::Stuck(_) => Some(Incident::Stuck(false)),
+            Incident::TextsGarbled(_) => Some(Incident::TextsGarbled(false)),
+            Incident::MotorsFail
+            | Incident::Restarts
+            | Incident::PilotTakes(_)
+            | Incident::BatteryAt { .. } => None,
+        }
     }
 
     /// Whether it disturbs the channel.

@@ -18,4 +18,5 @@ pub mod pilot;
 mod replies;
 pub mod rigid;
 pub mod rng;
+pub mod sensors;
 pub mod world;

@@ -7,7 +7,7 @@
 //! Thrust of a motor grows with its output as ArduCopter's defaults expect it (`MOT_THST_EXPO` 0.5, `MOT_SPIN_MIN` 0.15), a
 //! first-order lag behind it. Drag is linear in the speed through the air, as in ArduPilot's own simulation of 3.5
 //! (`SIM_Frame.cpp`: 15 m/s in the terminal fall). The ground is flat: an aircraft that meets it stands still and upright
-//! until its thrust lifts it. The battery is taken by energy, and empty motors stop.
+//! until its thrust lifts it; one that falls on it tips over and stays so, whatever its motors do. The battery is taken by energy, and empty motors stop.
 //!
 //! No clock, no hidden randomness; the same outputs and wind give the same motion bit for bit.
 
@@ -33,6 +33,10 @@ const OUTPUT_IDLE: f64 = 0.1;
 const THRUST_EXPO: f64 = 0.5;
 /// The battery is taken so often, steps of a quarter of a hundredth of a second: ten times a second.
 const BATTERY_PERIOD_S: f64 = 0.1;
+/// One that meets the ground faster than this tips over: what a landing gear bears, metres a second.
+const TIPS_OVER_M_S: f64 = 3.0;
+/// How far it leans on its side, radians: ArduCopter takes more than 30° that it does not want for a crash.
+const TIPPED_RAD: f64 = 1.7;
 /// No step is longer, seconds: the integration would be coarse.
 const STEP_MOST_S: f64 = 0.02;
 /// No body turns faster, radians a second: a rotor would have left it.
@@ -95,7 +99,9 @@ pub struct Rigid {
     /// Thrust of each motor, newton.
     thrust: [f64; MOTORS],
     is_on_ground: bool,
+    is_tipped: bool,
     touchdown_m_s: f64,
+    battery_parameters: BatteryParameters,
     battery: Battery,
     battery_in_s: f64,
 }
@@ -104,6 +110,7 @@ impl Rigid {
     /// One that stands on the ground with its nose at `heading_rad`, clockwise from north.
     pub fn new(body: Body, battery: BatteryParameters, heading_rad: f64) -> Self {
         let (sin, cos) = libm::sincos(if heading_rad.is_finite() { heading_rad * 0.5 } else { 0.0 });
+        let battery_parameters = BatteryParameters { mass_kg: body.mass_kg, ..battery };
         Self {
             body,
             position: DVec3::ZERO,
@@ -114,8 +121,10 @@ impl Rigid {
             acceleration: DVec3::ZERO,
             thrust: [0.0; MOTORS],
             is_on_ground: true,
+            is_tipped: false,
             touchdown_m_s: 0.0,
-            battery: Battery::new(BatteryParameters { mass_kg: body.mass_kg, ..battery }),
+            battery_parameters,
+            battery: Battery::new(battery_parameters),
             battery_in_s: BATTERY_PERIOD_S,
         }
     }
@@ -154,7 +163,7 @@ impl Rigid {
         let drag_per_s = GRAVITY_M_S2 / self.body.terminal_m_s;
         let gravity = DVec3::new(0.0, 0.0, GRAVITY_M_S2);
         let acceleration = push + gravity - (self.velocity - wind) * drag_per_s;
-        if self.is_on_ground && acceleration.z >= 0.0 {
+        if self.is_on_ground && (acceleration.z >= 0.0 || self.is_tipped) {
             self.rest();
             return;
         }
@@ -175,17 +184,23 @@ impl Rigid {
         self.attitude = (self.attitude * turn).normalize();
         if self.position.z >= 0.0 && self.velocity.z >= 0.0 {
             self.touchdown_m_s = self.velocity.z;
+            self.is_tipped |= self.touchdown_m_s > TIPS_OVER_M_S;
             self.rest();
         }
     }
 
-    /// Stands on the ground, upright, with its nose where it is.
+    /// Stands on the ground, upright, with its nose where it is; or lies there on its right side.
     fn rest(&mut self) {
         let (sin, cos) = libm::sincos(self.heading_rad() * 0.5);
         self.attitude = DQuat::from_xyzw(0.0, 0.0, sin, cos);
         self.position.z = 0.0;
         (self.velocity, self.acceleration, self.rate) = (DVec3::ZERO, DVec3::ZERO, DVec3::ZERO);
         self.specific_force = DVec3::new(0.0, 0.0, -GRAVITY_M_S2);
+        if self.is_tipped {
+            let (sin, cos) = libm::sincos(TIPPED_RAD * 0.5);
+            self.attitude *= DQuat::from_xyzw(sin, 0.0, 0.0, cos);
+            self.specific_force = self.attitude.inverse() * self.specific_force;
+        }
         self.is_on_ground = true;
     }
 
@@ -246,6 +261,15 @@ impl Rigid {
     /// The speed at which it last met the ground.
     pub fn touchdown_m_s(&self) -> f64 {
         self.touchdown_m_s
+    }
+    /// Its battery has this charge left, 0 to 100.
+    pub fn set_charge(&mut self, percent: f64) {
+        self.battery = Battery::at(self.battery_parameters, percent);
+    }
+    /// Its motors' thrust as a share of the largest, in the mean.
+    pub fn thrust_share(&self) -> f64 {
+        let most_n = self.body.mass_kg * GRAVITY_M_S2 / self.body.hover_thrust;
+        self.thrust.iter().sum::<f64>() / most_n
     }
     /// Its battery.
     pub fn battery(&self) -> &Battery {
@@ -336,6 +360,25 @@ mod tests {
     }
 
     #[test]
+    fn one_that_falls_on_the_ground_tips_over_and_its_motors_lift_it_no_more() {
+        let mut soft = lifted(0.4);
+        fly(&mut soft, 2.0, [0.0; 4], DVec3::ZERO);
+        assert!(soft.is_on_ground() && soft.touchdown_m_s() < 3.0);
+        fly(&mut soft, 2.0, [0.8; 4], DVec3::ZERO);
+        assert!(!soft.is_on_ground());
+        let mut hard = lifted(2.0);
+        fly(&mut hard, 2.0, [0.0; 4], DVec3::ZERO);
+        assert!(hard.is_on_ground() && hard.touchdown_m_s() > 3.0);
+        let up = hard.attitude() * DVec3::new(0.0, 0.0, -1.0);
+        assert!(up.z > 0.0, "{up:?}");
+        let (at, force) = (hard.position(), hard.specific_force_m_s2());
+        assert!((force.length() - GRAVITY_M_S2).abs() < 1e-9 && force.z > 0.0, "{force:?}");
+        fly(&mut hard, 5.0, [0.8; 4], DVec3::ZERO);
+        assert_eq!((hard.is_on_ground(), hard.position()), (true, at));
+        assert!(hard.heading_rad().abs() < 1e-9, "{}", hard.heading_rad());
+    }
+
+    #[test]
     fn each_motor_turns_it_as_arducopters_frame_x_expects() {
         let turned = |motors: [f64; MOTORS]| {
             let mut quad = lifted(100.0);
@@ -383,5 +426,15 @@ mod tests {
         fly(&mut quad, 60.0, [0.65; 4], DVec3::ZERO);
         assert_eq!(quad.battery().remaining_percent(), 0.0);
         assert!(quad.is_on_ground() && quad.touchdown_m_s() > 2.0, "{quad:?}");
+        // One that is emptied in flight falls alike.
+        let mut quad = lifted(30.0);
+        fly(&mut quad, 1.0, [hover_output(); 4], DVec3::ZERO);
+        quad.set_charge(40.0);
+        assert!(
+            (quad.battery().remaining_percent() - 40.0).abs() < 1e-9 && quad.battery().voltage_v() < 15.5
+        );
+        quad.set_charge(0.0);
+        fly(&mut quad, 10.0, [hover_output(); 4], DVec3::ZERO);
+        assert!(quad.is_on_ground() && quad.touchdown_m_s() > 5.0, "{quad:?}");
     }
 }

@@ -19,7 +19,7 @@ use wingbeat_agent::{
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, RosterError, VehicleId};
 
-use crate::autopilot::Autopilot;
+use crate::autopilot::{Autopilot, Incident};
 use crate::channel::{Counters, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
@@ -478,57 +478,23 @@ impl World {
             Fault::DaemonRestarts { vehicle, guarded, .. } => {
                 self.bury(vehicle, guarded, Companion::Restarts)
             }
-            Fault::Falls { vehicle } => {
-                self.bury(vehicle, false, Companion::Dead);
-                self.controller(vehicle).fail_motors();
-            }
-            Fault::MotorsFail { vehicle } => self.controller(vehicle).fail_motors(),
+            Fault::Falls { vehicle } => self.bury(vehicle, false, Companion::Dead),
             Fault::GuardianDies { vehicle } => {
                 self.vehicles[vehicle].is_guardian_dead = true;
                 self.vehicles[vehicle].guard = None;
                 self.agent(vehicle, Input::Guard(None));
             }
-            Fault::AutopilotReboots { vehicle } => self.controller(vehicle).restart(),
-            Fault::PilotTakes { vehicle, mode } => drop(self.controller(vehicle).take_by_pilot(mode)),
-            Fault::TransmitterLost { vehicle, .. } => self.controller(vehicle).lose_transmitter(true),
-            Fault::BatteryAt { vehicle, percent } => self.controller(vehicle).set_battery_percent(percent),
-            Fault::GnssLost { vehicle, .. } => self.controller(vehicle).gps_loss(true),
-            Fault::EstimateDiverges { vehicle, .. } => self.controller(vehicle).diverge(true),
-            Fault::EstimateDrifts { vehicle, offset_m, within, .. } => {
-                self.controller(vehicle).drift(offset_m, within);
-            }
-            Fault::Stuck { vehicle, .. } => self.controller(vehicle).be_stuck(true),
-            Fault::TextsGarbled { vehicle, .. } => self.controller(vehicle).garble_texts(true),
-            Fault::RadioSilent { .. }
-            | Fault::SerialLine { .. }
-            | Fault::Late { .. }
-            | Fault::Doubled { .. }
-            | Fault::Loss { .. }
-            | Fault::Bursts { .. }
-            | Fault::Partition { .. } => {}
-        }
-    }
-
-    /// A fault ends.
-    fn recover(&mut self, fault: Fault) {
-        match fault {
-            Fault::DaemonRestarts { vehicle, .. } => self.begin_again(vehicle),
-            Fault::TransmitterLost { vehicle, .. } => self.controller(vehicle).lose_transmitter(false),
-            Fault::GnssLost { vehicle, .. } => self.controller(vehicle).gps_loss(false),
-            Fault::EstimateDiverges { vehicle, .. } => self.controller(vehicle).diverge(false),
-            Fault::EstimateDrifts { vehicle, within, .. } => {
-                self.controller(vehicle).drift(DVec3::ZERO, within);
-            }
-            Fault::Stuck { vehicle, .. } => self.controller(vehicle).be_stuck(false),
-            Fault::TextsGarbled { vehicle, .. } => self.controller(vehicle).garble_texts(false),
-            // What disturbs channel and lines is asked whether it is over; the others do not end.
-            Fault::CompanionDies { .. }
-            | Fault::Falls { .. }
-            | Fault::MotorsFail { .. }
-            | Fault::GuardianDies { .. }
+            // Of autopilots below; channel and lines have been told.
+            Fault::MotorsFail { .. }
             | Fault::AutopilotReboots { .. }
             | Fault::PilotTakes { .. }
+            | Fault::TransmitterLost { .. }
             | Fault::BatteryAt { .. }
+            | Fault::GnssLost { .. }
+            | Fault::EstimateDiverges { .. }
+            | Fault::EstimateDrifts { .. }
+            | Fault::Stuck { .. }
+            | Fault::TextsGarbled { .. }
             | Fault::RadioSilent { .. }
             | Fault::SerialLine { .. }
             | Fault::Late { .. }
@@ -537,6 +503,32 @@ impl World {
             | Fault::Bursts { .. }
             | Fault::Partition { .. } => {}
         }
+        self.suffer(fault.vehicle(), fault.incident());
+    }
+
+    /// A fault ends. What disturbs channel and lines is asked whether it is over.
+    fn recover(&mut self, fault: Fault) {
+        if let Fault::DaemonRestarts { vehicle, .. } = fault {
+            self.begin_again(vehicle);
+        }
+        self.suffer(fault.vehicle(), fault.relief());
+    }
+
+    /// Something happens to an autopilot, if it is something.
+    fn suffer(&mut self, vehicle: Option<usize>, incident: Option<Incident>) {
+        let (Some(vehicle), Some(incident)) = (vehicle, incident) else { return };
+        if let Err(why) = self.vehicles[vehicle].controller.suffer(incident) {
+            self.failure.get_or_insert_with(|| format!("aircraft {}: {why}", vehicle + 1));
+        }
+        // A program outside has it with its next stretch, whose time stays.
+        if self.vehicles[vehicle].controller.simulated().is_some() {
+            self.note_touched(vehicle);
+        }
+    }
+
+    /// An autopilot was reached into: the effect is visible now; what it sends about it is delivered with the next tick.
+    fn note_touched(&mut self, vehicle: usize) {
+        (self.ticks_at[vehicle], self.is_stale[vehicle]) = (Instant::ZERO, true);
     }
 
     /// A companion ends. One that died before stays dead, and the guardian that took the aircraft keeps it.
@@ -880,13 +872,12 @@ impl World {
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
-    /// One aircraft's simulated flight controller, to make it fail.
+    /// One aircraft's simulated flight controller, to make it fail otherwise than by a [`Fault`].
     ///
     /// # Panics
     /// If another autopilot flies it.
     pub fn controller(&mut self, vehicle: usize) -> &mut FlightController {
-        // The effect is visible now; what it sends about it is delivered with the next tick.
-        (self.ticks_at[vehicle], self.is_stale[vehicle]) = (Instant::ZERO, true);
+        self.note_touched(vehicle);
         let simulated = self.vehicles[vehicle].controller.simulated();
         simulated.expect("a fault of the flight controller is for a simulated one")
     }

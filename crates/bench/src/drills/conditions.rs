@@ -100,13 +100,13 @@ impl Default for Conditions {
 }
 
 impl Conditions {
-    /// Flown by this program, whose position has no noise of ours.
+    /// Flown by this program.
     ///
     /// # Errors
     /// It is not there, or no ArduCopter.
     pub fn flown_by(self, program: &'static Path) -> anyhow::Result<Self> {
         let profile = plan::profile_of(program)?;
-        Ok(Self { profile, gps_noise_m: 0.0, arducopter: Some(program), ..self })
+        Ok(Self { profile, arducopter: Some(program), ..self })
     }
 
     /// Drawn from a drill's seed: up to 25 aircraft, up to 0.6 m of wandering and 1.5 m of constant position error, as much wind
@@ -261,13 +261,13 @@ impl fmt::Display for Conditions {
         if self.aircraft != usual.aircraft {
             write!(f, " --uavs {}", self.aircraft)?;
         }
-        // A program has a version and no noise of ours.
-        if self.gps_noise_m != usual.gps_noise_m && self.arducopter.is_none() {
+        if self.gps_noise_m != usual.gps_noise_m {
             write!(f, " --gps-noise-m {}", self.gps_noise_m)?;
         }
         if self.wind_m_s != usual.wind_m_s {
             write!(f, " --wind-m-s {}", self.wind_m_s)?;
         }
+        // A program has a version.
         if let Some(program) = self.arducopter {
             write!(f, " --autopilot {ARDUCOPTER}{}", program.display())?;
         } else if self.profile != usual.profile {
@@ -341,9 +341,11 @@ mod tests {
             " --uavs 16 --gps-noise-m 0.5 --wind-m-s 8 --profile 4.6.2 --gnss-bias-m 1.5 --formation random:1 \
              --take-off simultaneous --landing sequential --slope-m 3 --speed-m-s 15 --at-budget"
         );
-        let real = Conditions { arducopter: Some(Path::new("/sitl/copter")), gps_noise_m: 0.0, ..hard };
+        let real = Conditions { arducopter: Some(Path::new("/sitl/copter")), ..hard };
         assert!(
-            real.to_string().starts_with(" --uavs 16 --wind-m-s 8 --autopilot arducopter:/sitl/copter "),
+            real.to_string().starts_with(
+                " --uavs 16 --gps-noise-m 0.5 --wind-m-s 8 --autopilot arducopter:/sitl/copter "
+            ),
             "{real}"
         );
         assert!("both".parse::<Chosen>().unwrap_err().contains("found 'both'"));

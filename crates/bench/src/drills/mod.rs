@@ -194,53 +194,6 @@ impl Kind {
         matches!(self, Self::Loss | Self::FollowStranger)
     }
 
-    /// Whether what goes wrong is the flight controller's, its sensors' or its pilot's, which a simulated one alone can be made to do.
-    pub fn is_of_controller(self) -> bool {
-        match self {
-            Self::AutopilotReboots
-            | Self::PilotTakes
-            | Self::Failsafe
-            | Self::Gnss
-            | Self::Reserve
-            | Self::FollowGnss
-            | Self::FollowPilotTakes
-            | Self::FollowReserve
-            | Self::OwnFailsafe
-            | Self::OwnGnss
-            | Self::OwnReserve => true,
-            Self::MasterKilled
-            | Self::CentreKilled
-            | Self::SlaveKilled
-            | Self::RadioSilent
-            | Self::Loss
-            | Self::Bursts
-            | Self::Partition
-            | Self::AbortAll
-            | Self::AbortOne
-            | Self::Combined
-            | Self::SerialCut
-            | Self::SerialFlaps
-            | Self::DaemonRestarts
-            | Self::TwoDaemons
-            | Self::Datagrams
-            | Self::Consoles
-            | Self::FollowLeaderKilled
-            | Self::FollowLeaderSilent
-            | Self::FollowSlaveKilled
-            | Self::FollowLoss
-            | Self::FollowBursts
-            | Self::FollowPartition
-            | Self::FollowStranger
-            | Self::FollowAbortAll
-            | Self::FollowAbortOne
-            | Self::FollowSerial
-            | Self::FollowDaemonRestarts
-            | Self::MissionFaults
-            | Self::SweepFaults
-            | Self::MbcapFaults => false,
-        }
-    }
-
     /// As commands and tables call it.
     pub fn name(self) -> &'static str {
         self.into()

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use wingbeat_autopilot::codec::Decoder;
 use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
+use wingbeat_cosim::incidents::Sensors;
 use wingbeat_geo::{DVec2, DVec3, Instant};
 use wingbeat_linktest::statistics::mean;
 use wingbeat_sim::autopilot::Autopilot as _;
@@ -93,6 +94,7 @@ pub fn on_ours(binary: &Path, flight: Flight) -> Result<Trace> {
         body: Body::default(),
         battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },
         physics: None,
+        sensors: Sensors::default(),
         defaults: flight.parameters(false),
         silence: SILENCE,
     };

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_sim::motion::WindParameters;
+use wingbeat_sim::sensors::ImuNoise;
 
 use crate::scenario::{Charge, ORIGIN, Scenario};
 
@@ -29,6 +30,12 @@ pub struct Conditions {
     pub gust_length_m: Option<f64>,
     /// Standard deviation of the wandering position error, metres, 0 to 10.
     pub gnss_noise_m: Option<f64>,
+    /// Standard deviation of what the gyroscopes of an ArduCopter program measure, at full thrust, degrees a second, 0 to 10.
+    #[serde(default)]
+    pub gyroscope_noise_deg_s: f64,
+    /// The same of its accelerometers, metres per second squared, 0 to 10.
+    #[serde(default)]
+    pub accelerometer_noise_m_s2: f64,
     /// Constant position error of each aircraft over the ground, metres, in a direction that is drawn for each.
     #[serde(default)]
     pub gnss_bias_m: f64,
@@ -64,6 +71,8 @@ impl Conditions {
             ("gust_s", self.gust_s, 0.1..=600.0),
             ("gust_length_m", self.gust_length_m, 0.5..=10_000.0),
             ("gnss_bias_m", Some(self.gnss_bias_m), 0.0..=50.0),
+            ("gyroscope_noise_deg_s", Some(self.gyroscope_noise_deg_s), 0.0..=10.0),
+            ("accelerometer_noise_m_s2", Some(self.accelerometer_noise_m_s2), 0.0..=10.0),
             ("ground_distance_m", self.ground_distance_m, 1.0..=500.0),
             ("ground_altitude_m", self.ground_altitude_m, -400.0..=6_000.0),
             ("battery_mah", self.battery_mah, 100.0..=1e6),
@@ -97,6 +106,10 @@ impl Conditions {
             *of = value;
         }
         scenario.gnss_bias_m = self.gnss_bias_m;
+        scenario.imu = ImuNoise {
+            rate_rad_s: self.gyroscope_noise_deg_s.to_radians(),
+            force_m_s2: self.accelerometer_noise_m_s2,
+        };
         scenario.ground_distance_m = self.ground_distance_m.unwrap_or(scenario.ground_distance_m);
         if let Some(altitude_m) = self.ground_altitude_m {
             scenario.ground_altitude_mm = (altitude_m * 1e3) as i32;

@@ -38,6 +38,7 @@ use wingbeat_sim::medium::csma::{self, Csma};
 use wingbeat_sim::motion::{BatteryParameters, Profile, WindParameters};
 use wingbeat_sim::pilot::Pilot;
 use wingbeat_sim::rng;
+use wingbeat_sim::sensors::ImuNoise;
 use wingbeat_wire::{Point, VehicleId};
 
 pub use follow::FollowTask;
@@ -87,6 +88,8 @@ pub struct Scenario {
     pub signatures: Signatures,
     /// Standard deviation of the wandering position error, metres.
     pub gps_noise_m: f64,
+    /// What the inertial sensors of programs are off by; simulated flight controllers have none.
+    pub imu: ImuNoise,
     /// The same for all aircraft.
     pub wind: WindParameters,
     /// Difference between the heights of the highest and the lowest home, metres.
@@ -300,6 +303,7 @@ impl Scenario {
             broadcasts: None,
             signatures: Signatures::default(),
             gps_noise_m: 0.0,
+            imu: ImuNoise::default(),
             wind: WindParameters::default(),
             slope_m: 0.0,
             surroundings: None,
@@ -399,11 +403,15 @@ impl Scenario {
             let all = of_the_file.iter().cloned().chain(mission.notes(protocol));
             notes.extend(all.map(|note| format!("mission {:?}: {note}", mission.name)));
         }
-        if self.arducopter.is_some() && self.gps_noise_m > 0.0 {
-            let error_m = self.gps_noise_m;
-            notes.push(format!(
-                "gps_noise_m {error_m}: simulated flight controllers have it, ArduCopter's do not"
-            ));
+        if self.physics.is_some() && (self.gps_noise_m > 0.0 || self.imu != ImuNoise::default()) {
+            notes.push("gps_noise_m and noise of the inertial sensors: the simulator has its own sensors, without ours".into());
+        }
+        if self.arducopter.is_none() && self.imu != ImuNoise::default() {
+            notes.push(
+                "conditions.gyroscope_noise_deg_s, accelerometer_noise_m_s2: ArduCopter programs have such sensors, simulated flight \
+                 controllers do not"
+                    .into(),
+            );
         }
         Ok(notes)
     }
@@ -422,21 +430,22 @@ impl Scenario {
         ensure!((0.0..=100.0).contains(&slope_m), "slope_m: found {slope_m}, expected 0 to 100");
         ensure!((0.0..=10.0).contains(&noise_m), "gps_noise_m: found {noise_m}, expected 0 to 10");
         if self.arducopter.is_some() {
-            ensure!(
-                self.gnss_bias_m == 0.0 && self.charge.is_none(),
-                "conditions.gnss_bias_m, battery_mah, battery_percent: found some, expected none: they are those of simulated flight \
-                 controllers"
-            );
             for (index, trouble) in self.trouble.iter().enumerate() {
                 ensure!(
-                    !trouble.inflict.is_of_controller(),
-                    "fault {}: found {:?}, expected one of companions, lines and radio: simulated flight controllers alone fail so",
+                    !trouble.inflict.is_of_simulated(),
+                    "fault {}: found {:?}, expected what happens to an ArduCopter program: simulated flight controllers alone fail so",
                     index + 1,
                     trouble.inflict
                 );
             }
         }
         if self.physics.is_some() {
+            ensure!(
+                self.gnss_bias_m == 0.0
+                    && self.charge.is_none()
+                    && !self.trouble.iter().any(|trouble| trouble.inflict.is_of_controller()),
+                "physics: found a position bias, a battery or a fault of the flight controller, expected none: the simulator has the aircraft"
+            );
             ensure!(
                 self.arducopter.is_some(),
                 "physics: found one, expected none: simulated flight controllers have their own (autopilot = \"arducopter:PATH\")"

@@ -1,6 +1,6 @@
 //! The parameters that an ArduCopter process starts with, as the text of a defaults file.
 //!
-//! Names that a version does not know are ignored by it, so one file serves 3.5.7 and 4.x.
+//! 4.x ignores names that it does not know, and 3.5.7 ends at one: these are names of 3.5.7, so one file serves both.
 
 use anyhow::{Result, ensure};
 use wingbeat_sim::motion::WindParameters;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration as Wall, Instant as Now};
 
 use wingbeat_cosim::copter::{Config, Copter};
+use wingbeat_cosim::incidents::Sensors;
 use wingbeat_geo::{Instant, Position};
 use wingbeat_sim::autopilot::Autopilot;
 use wingbeat_sim::motion::{BatteryParameters, WindParameters};
@@ -27,6 +28,7 @@ pub fn config(silence: Wall) -> Config {
         battery: BatteryParameters::default(),
         defaults: "SYSID_THISMAV 1\n".into(),
         physics: None,
+        sensors: Sensors::default(),
         silence,
     }
 }

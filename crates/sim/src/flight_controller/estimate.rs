@@ -5,17 +5,14 @@ use wingbeat_autopilot::dialect::{
 };
 use wingbeat_geo::{DVec3, Duration, Instant};
 
-use super::{Boot, FlightController};
+use super::{Boot, FlightController, SLOW_S};
 use crate::motion::Profile;
 use crate::rng::{Pcg64Mcg, normal};
+use crate::sensors::PositionError;
 
-/// How long the error of the position estimate takes to wander off.
-const WANDER_TIME_S: f64 = 30.0;
 /// How long the nose takes to wander off: the headings of the pilot's flight published with the reference
 /// (2 Hz, 684 s) correlate by 0.44 after 1.0 s and by 0.32 after 2.0 s.
 const HEADING_TIME_S: f64 = 2.0;
-/// Time between two steps of the wandering error: the failsafe tick.
-const WANDER_STEP_S: f64 = 0.1;
 /// The estimate continues without position fixes for so long before the position becomes invalid.
 const DEAD_RECKONING: Duration = Duration::from_secs(5);
 
@@ -47,8 +44,8 @@ enum Stage {
 
 #[derive(Debug)]
 pub(super) struct Estimate {
-    generator: Pcg64Mcg,
-    error: DVec3,
+    /// What it is off by.
+    pub(super) error: PositionError,
     heading_generator: Pcg64Mcg,
     heading_off_rad: f64,
     speaks_at: Instant,
@@ -59,10 +56,6 @@ pub(super) struct Estimate {
     announced: Stage,
     lost_at: Option<Instant>,
     is_divergent: bool,
-    /// What it is off by in addition, what it is moving to, and how fast.
-    drift: DVec3,
-    drift_goal: DVec3,
-    drift_m_s: f64,
     /// Where it was last known to be.
     known: DVec3,
 }
@@ -70,8 +63,7 @@ pub(super) struct Estimate {
 impl Estimate {
     pub(super) fn new(generator: Pcg64Mcg, heading_generator: Pcg64Mcg) -> Self {
         Self {
-            generator,
-            error: DVec3::ZERO,
+            error: PositionError::new(generator),
             heading_generator,
             heading_off_rad: 0.0,
             speaks_at: Instant::NEVER,
@@ -82,9 +74,6 @@ impl Estimate {
             announced: Stage::Dark,
             lost_at: None,
             is_divergent: false,
-            drift: DVec3::ZERO,
-            drift_goal: DVec3::ZERO,
-            drift_m_s: 0.0,
             known: DVec3::ZERO,
         }
     }
@@ -102,36 +91,6 @@ impl Estimate {
         self.position_at = at(times.position_ms);
         self.announced = Stage::Dark;
     }
-    /// What the estimate is off by.
-    pub(super) fn error(&self) -> DVec3 {
-        self.error
-    }
-    /// One step of a first-order Gauss-Markov process; half as much upwards, where a barometer helps.
-    pub(super) fn wander(&mut self, deviation_m: f64, flying: bool) {
-        if deviation_m <= 0.0 || !flying {
-            return;
-        }
-        let keep = 1.0 - WANDER_STEP_S / WANDER_TIME_S;
-        let kick = deviation_m * libm::sqrt(1.0 - keep * keep);
-        let mut draw = || normal(&mut self.generator);
-        let noise = DVec3::new(draw(), draw(), 0.5 * draw());
-        self.error = self.error * keep + noise * kick;
-    }
-    /// What it is off by in addition: bias, jump, spoofing, barometer.
-    pub(super) fn drift(&self) -> DVec3 {
-        self.drift
-    }
-    pub(super) fn drift_to(&mut self, goal: DVec3, within: Duration) {
-        self.drift_goal = goal;
-        self.drift_m_s = (goal - self.drift).length() / within.as_secs_f64().max(WANDER_STEP_S);
-    }
-    pub(super) fn step_drift(&mut self, dt_s: f64, flying: bool) {
-        let left = self.drift_goal - self.drift;
-        if flying && left != DVec3::ZERO {
-            let step_m = self.drift_m_s * dt_s;
-            self.drift += if left.length() <= step_m { left } else { left.normalize() * step_m };
-        }
-    }
     pub(super) fn diverge(&mut self, on: bool) {
         self.is_divergent = on;
     }
@@ -144,7 +103,7 @@ impl Estimate {
         if deviation_rad <= 0.0 || !flying {
             return;
         }
-        let keep = 1.0 - WANDER_STEP_S / HEADING_TIME_S;
+        let keep = 1.0 - SLOW_S / HEADING_TIME_S;
         let kick = deviation_rad * libm::sqrt(1.0 - keep * keep);
         self.heading_off_rad = self.heading_off_rad * keep + kick * normal(&mut self.heading_generator);
     }

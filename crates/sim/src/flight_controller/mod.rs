@@ -50,12 +50,13 @@ pub use telemetry::Group;
 
 use rand_core::Rng;
 
-use crate::autopilot::{Autopilot, Motion};
+use crate::autopilot::{Autopilot, Incident, Motion};
 use crate::motion::{
     Battery, BatteryParameters, Multicopter, NavParameters, Profile, State, Task, Wind, WindEstimate,
     WindParameters,
 };
 use crate::rng::child;
+use crate::sensors::POSITION_STEP_S;
 
 /// One tick: ArduCopter's 50 Hz loop, which reads the link and runs navigation.
 pub const TICK: Duration = Duration::from_millis(20);
@@ -64,7 +65,7 @@ const TICK_S: f64 = 0.02;
 /// Failsafes, the fence and the battery are checked every fifth tick (10 Hz), as ArduCopter does.
 const SLOW_TICKS: u64 = 5;
 /// The same in seconds.
-const SLOW_S: f64 = 0.1;
+const SLOW_S: f64 = POSITION_STEP_S;
 
 /// No battery lasts longer in a hover than this many hours.
 const DRAIN_HOURS_MAX: usize = 100;
@@ -376,8 +377,9 @@ impl FlightController {
             // Nothing is left to turn them.
             self.motor_failed |= self.battery.remaining_percent() <= 0.0;
             self.wind_estimate.step(SLOW_S, self.wind_m_s, !state.landed);
-            self.estimate.wander(self.config.gps_noise_m, !state.landed);
-            self.estimate.step_drift(SLOW_S, !state.landed);
+            if !state.landed {
+                self.estimate.error.step(self.config.gps_noise_m);
+            }
             self.estimate.wander_heading(self.config.heading_noise_rad, !state.landed);
             self.record_path();
         }
@@ -438,8 +440,8 @@ impl FlightController {
     }
 
     fn local(&self) -> DVec3 {
-        let (state, drift) = (self.vehicle.state(), self.estimate.drift());
-        let mut at = state.position - self.estimate.error();
+        let (state, drift) = (self.vehicle.state(), self.estimate.error.drift());
+        let mut at = state.position - self.estimate.error.wandering();
         if drift != DVec3::ZERO {
             at -= drift;
             // The ground is where it is, whatever the barometer has drifted by.
@@ -466,7 +468,7 @@ impl FlightController {
     /// From now on the estimate moves until it is off by `offset_m` (metres east, north and up), while the aircraft
     /// flies. It takes so long to get there.
     pub fn drift(&mut self, offset_m: DVec3, within: Duration) {
-        self.estimate.drift_to(offset_m, within);
+        self.estimate.error.drift_to(offset_m, within);
     }
     /// Cuts the texts that it sends, and writes rubbish into them; or leaves them whole again.
     pub fn garble_texts(&mut self, on: bool) {
@@ -583,6 +585,22 @@ impl Autopilot for FlightController {
 
     fn set_rc(&mut self, channels: Option<RcChannels>) {
         Self::set_rc(self, channels);
+    }
+
+    fn suffer(&mut self, incident: Incident) -> Result<(), String> {
+        match incident {
+            Incident::MotorsFail => self.fail_motors(),
+            Incident::Restarts => self.restart(),
+            Incident::PilotTakes(mode) => drop(self.take_by_pilot(mode)),
+            Incident::TransmitterLost(lost) => self.lose_transmitter(lost),
+            Incident::BatteryAt { percent } => self.set_battery_percent(percent),
+            Incident::GnssLost(lost) => self.gps_loss(lost),
+            Incident::EstimateDiverges(diverges) => self.diverge(diverges),
+            Incident::PositionDrifts { to_m, within } => self.drift(to_m, within),
+            Incident::Stuck(stuck) => self.be_stuck(stuck),
+            Incident::TextsGarbled(garbled) => self.garble_texts(garbled),
+        }
+        Ok(())
     }
 
     fn simulated(&mut self) -> Option<&mut FlightController> {

@@ -242,6 +242,10 @@ impl Parameter {
     pub fn name(self) -> &'static str {
         TABLE[self as usize].0
     }
+    /// Whether this version has it.
+    pub fn is_of(self, profile: Profile) -> bool {
+        Parameters::new(profile).has(self)
+    }
     /// The parameter `offset` places after this one in the table: channel blocks and stream blocks
     /// repeat at fixed distances.
     fn after(self, offset: usize) -> Option<Self> {

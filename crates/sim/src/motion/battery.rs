@@ -74,6 +74,14 @@ impl Battery {
         new
     }
 
+    /// One with this charge left, 0 to 100.
+    pub fn at(parameters: BatteryParameters, percent: f64) -> Self {
+        let mut new = Self::new(parameters);
+        new.used_mah = new.parameters.capacity_mah * (1.0 - bounded(percent, 0.0, 100.0) / 100.0);
+        new.draw(parameters.avionics_power_w);
+        new
+    }
+
     /// Takes what flying so for `dt_s` costs.
     pub fn step(&mut self, dt_s: f64, state: &State) {
         let dt_s = bounded(dt_s, 0.0, 3600.0);

@@ -97,19 +97,21 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// The same without a flight controller or a pilot that must be made to act: of an aircraft that would fall the companion dies, and
-    /// the operator holds the one that a pilot would take.
-    fn of_companion(self) -> Self {
+    /// The same for an ArduCopter program: for an estimate that diverges its satellites are lost, and it is never stuck, nor are its
+    /// texts garbled.
+    fn of_program(self) -> Option<Self> {
         match self {
-            Self::Kill(role, Death::Falls) => Self::Kill(role, Death::Companion),
-            Self::Inflict(role, Fault::PilotTakes { .. }) => Self::Press(Command::Hold, Some(role)),
+            Self::Inflict(role, Fault::EstimateDiverges { vehicle, until }) => {
+                Some(Self::Inflict(role, Fault::GnssLost { vehicle, until }))
+            }
+            Self::Inflict(_, Fault::Stuck { .. } | Fault::TextsGarbled { .. }) => None,
             Self::Kill(..)
             | Self::Silence(..)
             | Self::Loss { .. }
             | Self::Bursts { .. }
             | Self::Partition { .. }
             | Self::Press(..)
-            | Self::Inflict(..) => self,
+            | Self::Inflict(..) => Some(self),
         }
     }
 }
@@ -164,7 +166,8 @@ impl Script {
             conditions.surround(others, &mut rng::child(seed, "drill wind", 0));
         }
         if conditions.arducopter.is_some() {
-            script.steps.iter_mut().for_each(|step| step.act = step.act.of_companion());
+            let of_program = |step: Step| step.act.of_program().map(|act| Step { act, ..step });
+            script.steps = script.steps.into_iter().filter_map(of_program).collect();
         }
         script
     }
