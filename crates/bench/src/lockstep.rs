@@ -156,6 +156,7 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
         body: Body::default(),
         battery,
         sensors,
+        stretch: scenario.step,
         defaults,
         silence: SILENCE,
     })

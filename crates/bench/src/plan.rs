@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use wingbeat_api::ReadMission;
+use wingbeat_cosim::copter::STRETCH;
 use wingbeat_geo::Duration;
 use wingbeat_geo::formation::{Layout, Offsets};
 use wingbeat_missions::Limits;
@@ -65,6 +66,9 @@ pub struct Plan {
     /// What moves the aircraft of that program, instead of our physics: `proxy:HOST:PORT`, a simulator that speaks ArduPilot's JSON
     /// interface, for each further aircraft one ten ports higher.
     pub physics: Option<String>,
+    /// How often bytes cross the serial port of such a program, and messages between several computers, milliseconds: 10, as often as
+    /// ArduCopter reads its ports, to 100, in tens.
+    pub step_ms: Option<u16>,
     /// The computers that fly it, where they are several.
     pub hosts: Option<Hosts>,
     /// The swarm.
@@ -504,6 +508,17 @@ impl Plan {
             Some(path) => profile_of(path)?,
         };
         let physics = self.physics.as_deref().map(str::parse).transpose()?;
+        if let Some(found) = self.step_ms {
+            ensure!(
+                (10..=100).contains(&found) && found.is_multiple_of(10),
+                "step_ms: found {found}, expected 10 to 100, in tens: ArduCopter reads its ports each 10 ms"
+            );
+            ensure!(
+                arducopter.is_some(),
+                "step_ms: found {found}, expected none: a simulated flight controller has steps of its own (autopilot = \"arducopter:PATH\")"
+            );
+        }
+        let step = self.step_ms.map_or(STRETCH, |ms| Duration::from_millis(ms.into()));
         let models: &[String] = match &*self.vary.channel {
             [] => std::slice::from_ref(&self.channel.model),
             varied => varied,
@@ -551,6 +566,7 @@ impl Plan {
                     trouble: self.fault.clone(),
                     arducopter: arducopter.clone(),
                     physics: physics.clone(),
+                    step,
                     ..scenario
                 };
                 self.conditions.surround(&mut scenario, folder)?;
@@ -884,6 +900,8 @@ mod tests {
                 "repeat = 5\nautopilot = \"4.6\"",
                 &["autopilot: found '4.6', expected 3.5.7 or 4.6.2"],
             ),
+            ("repeat = 5", "repeat = 5\nstep_ms = 15", &["step_ms: found 15, expected 10 to 100, in tens"]),
+            ("repeat = 5", "repeat = 5\nstep_ms = 20", &["step_ms: found 20, expected none"]),
             ("length_m = 1840.0", "length_m = nan", &["length_m: found NaN"]),
             (
                 "height_m = 10.0",

@@ -49,6 +49,7 @@ impl Bench {
             battery: BatteryParameters::default(),
             physics: None,
             sensors,
+            stretch: STRETCH,
             defaults: parameters::file(&wanted),
             silence: Wall::from_secs(60),
         };

@@ -49,7 +49,7 @@ use crate::proxy::{Proxy, State};
 /// at least 1.8 measurements of its gyroscopes for each of its own, and has 200 (`SCHED_LOOP_RATE`).
 const STEP: Duration = Duration::from_micros(2_500);
 const STEP_S: f64 = 0.0025;
-/// Bytes cross the serial port so often.
+/// Bytes cross the serial port so often, unless it is stated: as often as ArduCopter reads it.
 pub const STRETCH: Duration = Duration::from_millis(10);
 /// The wind is asked for so often.
 const WIND_STEPS: u64 = 40;
@@ -104,6 +104,8 @@ pub struct Config {
     pub physics: Option<SocketAddr>,
     /// What its sensors are off by, where our physics moves it.
     pub sensors: Sensors,
+    /// How often bytes cross its serial port, a whole number of [`STRETCH`].
+    pub stretch: Duration,
     /// Text of the defaults file.
     pub defaults: String,
     /// A program that sends nothing for so long, by the wall clock, has fallen silent.
@@ -244,6 +246,7 @@ pub struct Copter {
     bytes: Vec<u8>,
     channels: Option<RcChannels>,
     incidents: Vec<Incident>,
+    stretch: Duration,
     /// Whether our physics moves it.
     is_ours: bool,
 }
@@ -268,7 +271,7 @@ impl Copter {
             flight_time: Duration::ZERO,
             touchdown_m_s: 0.0,
         };
-        let (program, is_ours) = (program.clone(), config.physics.is_none());
+        let (program, is_ours, stretch) = (program.clone(), config.physics.is_none(), config.stretch);
         let thread = std::thread::Builder::new().name("lock-step".into()).spawn(move || {
             let mut driver = None;
             for stretch in stretches {
@@ -293,6 +296,7 @@ impl Copter {
             bytes: Vec::new(),
             channels: None,
             incidents: Vec::new(),
+            stretch,
             is_ours,
         })
     }
@@ -314,7 +318,7 @@ impl Autopilot for Copter {
     }
 
     fn begin(&mut self, until: Instant) {
-        self.next = until + STRETCH;
+        self.next = until + self.stretch;
         let stretch = Stretch {
             until,
             bytes: std::mem::take(&mut self.bytes),

@@ -44,6 +44,8 @@ YIELD_US = 100
 # 2026-01-01, as the autopilots' clocks.
 EPOCH_US = 1_767_225_600_000_000
 DATAGRAM_BYTES_MOST = 1472
+# An empty socket holds more.
+PART_BYTES = 65536
 
 real = types.SimpleNamespace(
     lock=_thread.allocate_lock,
@@ -56,6 +58,7 @@ real = types.SimpleNamespace(
     setsockopt=socket.socket.setsockopt,
     bind=socket.socket.bind,
     sendto=socket.socket.sendto,
+    send=socket.socket.send,
     recv=socket.socket.recv,
     gmtime=time.gmtime,
     localtime=time.localtime,
@@ -94,7 +97,7 @@ class Bench:
             except (FileNotFoundError, ConnectionRefusedError):
                 real.sleep(0.002)
         self.line = None
-        self.arrived = b""
+        self.arrived, self.sent = b"", bytearray()
         self.radios, self.heard, self.broadcast = [], [], []
         self.take()
         self.now_us = self.limit_us
@@ -115,16 +118,20 @@ class Bench:
             sender, length = struct.unpack("<HH", self.read(4))
             self.heard.append((sender, self.read(length)))
 
-    def hand_over(self, until_us, has_ended=False):
-        sent = b""
+    def drain(self):
+        """What was sent leaves the socket, which has room for more then."""
         while self.line:
             try:
-                part = self.line.recv(65536)
+                part = self.line.recv(PART_BYTES)
             except BlockingIOError:
                 break
             if not part:
                 self.line = None
-            sent += part
+            self.sent += part
+
+    def hand_over(self, until_us, has_ended=False):
+        self.drain()
+        sent, self.sent = bytes(self.sent), bytearray()
         frame = struct.pack("<QBI", until_us, has_ended, len(sent)) + sent + struct.pack("<I", len(self.broadcast))
         frame += b"".join(struct.pack("<H", len(datagram)) + datagram for datagram in self.broadcast)
         self.broadcast = []
@@ -362,6 +369,19 @@ def connect_ex(self, to):
     return bench.connect(self) or 0 if is_bench(to) else real.connect_ex(self, to)
 
 
+def send(self, data, *flags):
+    if self not in connected:
+        return real.send(self, data, *flags)
+    bench.drain()
+    return real.send(self, memoryview(data).cast("B")[:PART_BYTES], *flags)
+
+
+def sendall(self, data, *flags):
+    left = memoryview(data).cast("B")
+    while left:
+        left = left[send(self, left, *flags) :]
+
+
 def is_radio(self, to):
     return radio and self.type == socket.SOCK_DGRAM and isinstance(to, tuple) and to[1] == radio
 
@@ -499,6 +519,7 @@ def replace():
         self.recvfrom(size, *flags)[0] if self in listening else received(self, size, *flags)
     )
     socket.socket.bind, socket.socket.sendto = bind, sendto
+    socket.socket.send, socket.socket.sendall = send, sendall
     socket.socket.connect, socket.socket.connect_ex = connect, connect_ex
     socket.socket.setsockopt = setsockopt
     os._exit = end

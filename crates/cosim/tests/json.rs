@@ -509,6 +509,27 @@ fn a_program_sees_where_its_position_drifts_to_and_falls_without_motors() {
     );
 }
 
+#[test]
+fn bytes_cross_as_often_as_is_stated() {
+    let stretch = 3 * STRETCH;
+    with_peer_and(
+        Config { stretch, ..config(END) },
+        |mut copter| {
+            for i in 1..=4 {
+                flown(&mut copter, Instant::ZERO + stretch * i).unwrap();
+                assert_eq!(copter.poll_timeout(), Instant::ZERO + stretch * (i + 1));
+            }
+        },
+        |mut peer| {
+            for _ in 0..4 * 3 * STEPS {
+                peer.step();
+            }
+            peer.send(&peer.packet());
+            peer.stay();
+        },
+    );
+}
+
 /// A program that restarts in flight begins anew, its aircraft goes on where it is, and falls.
 #[test]
 fn a_program_that_restarts_in_flight_is_another_process_of_the_same_aircraft() {

@@ -191,6 +191,34 @@ other.sendto(b"own", other.getsockname())
 print(other.recv(10))
 "#;
 
+/// More than a socket holds, in one turn and in several pieces, while another end of the script waits for none of it.
+#[test]
+fn what_a_socket_does_not_hold_leaves_in_the_same_turn() {
+    if !has_python() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+import array, socket, time
+link = socket.create_connection(("127.0.0.1", 5760))
+link.sendall(bytes(range(256)) * 8000)
+time.sleep(1)
+link.sendall(array.array("H", [0x0201]) * 200_000)
+while link.send(b"end") != 3:
+    pass
+"#;
+    let mut script = started(folder.path(), text, Duration::from_secs(60));
+    let sent = flown(&mut script).unwrap();
+    let lengths: Vec<usize> = sent.iter().map(|(_, bytes)| bytes.len()).collect();
+    assert_eq!(lengths, [2_048_000, 400_003]);
+    assert!(sent[0].1.iter().enumerate().all(|(i, byte)| usize::from(*byte) == i % 256));
+    assert!(sent[1].1.ends_with(b"\x01\x02\x01\x02end"));
+    // What no script sends is refused.
+    let text = "import socket\nsocket.create_connection((\"127.0.0.1\", 5760)).sendall(bytes(17 << 20))\n";
+    let error = flown(&mut started(folder.path(), text, Duration::from_secs(60))).unwrap_err();
+    assert!(error.contains("found 17825792 bytes in one turn, expected 16777216 at most"), "{error}");
+}
+
 #[test]
 fn broadcasts_leave_and_arrive_by_the_radio() {
     if !has_python() {

@@ -95,6 +95,7 @@ pub fn on_ours(binary: &Path, flight: Flight) -> Result<Trace> {
         battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },
         physics: None,
         sensors: Sensors::default(),
+        stretch: STRETCH,
         defaults: flight.parameters(false),
         silence: SILENCE,
     };

@@ -23,6 +23,7 @@ use anyhow::{Context, Result, bail, ensure};
 use wingbeat_agent::energy::Reserve;
 use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination, Input, Outputs, Reply};
 use wingbeat_api::ReadMission;
+use wingbeat_cosim::copter::STRETCH;
 use wingbeat_cosim::hosts::Federation;
 use wingbeat_cosim::method::Method;
 use wingbeat_cosim::ns3;
@@ -122,6 +123,8 @@ pub struct Scenario {
     pub arducopter: Option<PathBuf>,
     /// The simulators that move the aircraft of that program.
     pub physics: Option<Simulators>,
+    /// How often bytes cross that program's serial port.
+    pub step: Duration,
     /// The other computers that fly a part of the aircraft.
     pub hosts: Option<Federation>,
     /// Parameters of the flight controllers that differ from what the task sets.
@@ -320,6 +323,7 @@ impl Scenario {
             scripts: Vec::new(),
             arducopter: None,
             physics: None,
+            step: STRETCH,
             hosts: None,
             parameters: Vec::new(),
             settings: Settings::default(),

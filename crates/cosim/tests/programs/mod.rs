@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration as Wall, Instant as Now};
 
-use wingbeat_cosim::copter::{Config, Copter};
+use wingbeat_cosim::copter::{Config, Copter, STRETCH};
 use wingbeat_cosim::incidents::Sensors;
 use wingbeat_geo::{Instant, Position};
 use wingbeat_sim::autopilot::Autopilot;
@@ -29,6 +29,7 @@ pub fn config(silence: Wall) -> Config {
         defaults: "SYSID_THISMAV 1\n".into(),
         physics: None,
         sensors: Sensors::default(),
+        stretch: STRETCH,
         silence,
     }
 }
