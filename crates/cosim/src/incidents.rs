@@ -78,6 +78,7 @@ pub(crate) struct Incidents {
     /// What a pilot who took it turned the switch to.
     taken_us: Option<u16>,
     is_transmitter_lost: bool,
+    is_gnss_lost: bool,
     /// The receiver is to be told.
     is_received_anew: bool,
     drain: Option<Drain>,
@@ -97,10 +98,11 @@ impl Incidents {
             channels: RcChannels::IDLE,
             taken_us: None,
             is_transmitter_lost: false,
+            is_gnss_lost: false,
             is_received_anew: false,
             drain: None,
             battery_mah: sensors.battery_mah,
-            told_v: Battery::new(BatteryParameters::default()).voltage_v(),
+            told_v: full_v(),
             bytes: Vec::new(),
             sequence: 0,
             sensors,
@@ -138,17 +140,10 @@ impl Incidents {
                 body.set_charge(percent);
                 self.drain = Some(Drain::Wanted { percent });
                 if self.battery_mah.is_none() {
-                    let capacity_mah = BatteryParameters::default().capacity_mah;
-                    self.battery_mah = Some(capacity_mah);
-                    self.set("BATT_AMP_PERVOLT", AMP_PER_VOLT);
-                    self.set("BATT_CAPACITY", capacity_mah);
+                    self.give_battery(BatteryParameters::default().capacity_mah);
                 }
             }
-            // Names of two versions; one that is set in flight is ignored where it is not known.
-            Incident::GnssLost(lost) => {
-                self.set("SIM_GPS_DISABLE", f64::from(u8::from(lost)));
-                self.set("SIM_GPS1_ENABLE", f64::from(u8::from(!lost)));
-            }
+            Incident::GnssLost(lost) => self.lose_gnss(lost),
             Incident::PositionDrifts { to_m, within } => self.error.drift_to(to_m, within),
             // Its process is another's; the others are refused.
             Incident::Restarts
@@ -158,12 +153,32 @@ impl Incidents {
         }
     }
 
-    /// The program has started again: it knows no parameter that was set, and its receiver nothing.
+    /// The program has started again: it knows no parameter that was set, its receiver nothing, and its monitor has a full battery.
     pub(crate) fn restarted(&mut self, was_flying: bool) {
         self.have_motors_failed |= was_flying;
         self.is_received_anew = true;
-        (self.drain, self.battery_mah) = (None, self.sensors.battery_mah);
+        (self.drain, self.told_v) = (None, full_v());
         self.bytes.clear();
+        if let (Some(capacity_mah), None) = (self.battery_mah, self.sensors.battery_mah) {
+            self.give_battery(capacity_mah);
+        }
+        if self.is_gnss_lost {
+            self.lose_gnss(true);
+        }
+    }
+
+    /// A battery with an end.
+    fn give_battery(&mut self, capacity_mah: f64) {
+        self.battery_mah = Some(capacity_mah);
+        self.set("BATT_AMP_PERVOLT", AMP_PER_VOLT);
+        self.set("BATT_CAPACITY", capacity_mah);
+    }
+
+    /// By the names of two versions: one that is set in flight is ignored where it is not known.
+    fn lose_gnss(&mut self, lost: bool) {
+        self.is_gnss_lost = lost;
+        self.set("SIM_GPS_DISABLE", f64::from(u8::from(lost)));
+        self.set("SIM_GPS1_ENABLE", f64::from(u8::from(!lost)));
     }
 
     fn take(&mut self, mode: Mode) {
@@ -263,6 +278,11 @@ impl Incidents {
     }
 }
 
+/// The voltage that a program with a battery is started with.
+pub fn full_v() -> f64 {
+    Battery::new(BatteryParameters::default()).voltage_v()
+}
+
 #[cfg(test)]
 mod tests {
     use wingbeat_autopilot::codec::{Decoder, text};
@@ -355,6 +375,19 @@ mod tests {
         let names: Vec<&str> = told.iter().map(|(name, _)| &**name).collect();
         assert_eq!(names, ["BATT_AMP_PERVOLT", "BATT_CAPACITY", "SIM_BATT_VOLTAGE"]);
         assert_eq!(told[1].1, 10_000.0);
+        // A program that restarts has forgotten it, and that there are no satellites.
+        incidents.suffer(Incident::GnssLost(true), &mut body);
+        incidents.bytes(1.0, Some(15), &body);
+        assert_eq!((incidents.bytes(2.0, Some(15), &body).len(), incidents.received()), (0, None));
+        incidents.restarted(true);
+        assert_eq!(incidents.outputs([0.5; MOTORS]), [0.0; MOTORS]);
+        let told = set(&incidents.bytes(0.0, None, &body));
+        let names: Vec<&str> = told.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(
+            names,
+            ["BATT_AMP_PERVOLT", "BATT_CAPACITY", "SIM_GPS_DISABLE", "SIM_GPS1_ENABLE", "SIM_BATT_VOLTAGE"]
+        );
+        assert!(incidents.received().is_some());
     }
 
     #[test]
