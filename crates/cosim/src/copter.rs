@@ -458,7 +458,7 @@ impl Driver {
             in_weather_m: Frame::new(origin).to_local(config.home).truncate(),
             steps: 0,
             steps_before: 0,
-            incidents: Incidents::new(config.sensors),
+            incidents: Incidents::new(config.sensors, matches!(program.packets, Packets::Gazebo { .. })),
             heard_percent: None,
             elsewhere: None,
             outputs: [0.0; MOTORS],

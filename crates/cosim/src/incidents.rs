@@ -6,7 +6,7 @@
 //! | motors fail | our physics has no thrust any more |
 //! | the pilot takes it | sticks in the middle; `FLTMODE5` or `FLTMODE6` is set, whichever the switch does not stand at, and the switch is turned there |
 //! | transmitter lost | the receiver delivers a throttle below `FS_THR_VALUE`, as receivers are configured to |
-//! | battery | our physics has that charge left; the program's monitor is made to measure a current that takes its charge within [`DRAIN_S`] (`BATT_AMP_OFFSET`), and the voltage of that charge (`SIM_BATT_VOLTAGE`) |
+//! | battery | our physics has that charge left; the program's monitor is made to measure a current that takes its charge within [`DRAIN_S`] (`BATT_AMP_OFFSET`), and the voltage of that charge (`SIM_BATT_VOLTAGE`); 4.x, whose model JSON has no current, that of our physics too |
 //! | satellites lost | `SIM_GPS_DISABLE` |
 //! | the position drifts | its sensors measure it elsewhere |
 //!
@@ -38,8 +38,9 @@ const SIXTH_FROM_US: u16 = 1750;
 pub const DRAIN_S: f64 = 3.0;
 /// Of the monitor, amperes for each volt at its pin, as SITL's pin wants it: it is set where a battery is kept.
 pub const AMP_PER_VOLT: f64 = 17.0;
-/// The voltage that is told is no farther from that of our physics, volts.
+/// What is told is no farther from what our physics has, volts and amperes.
 const TOLD_WITHIN_V: f64 = 0.1;
+const TOLD_WITHIN_A: f64 = 2.0;
 /// A ground station, as which parameters are set.
 const GROUND_STATION: MavHeader = MavHeader { system_id: 255, component_id: 190, sequence: 0 };
 
@@ -62,8 +63,8 @@ pub struct Sensors {
 enum Drain {
     /// Once it is known what the monitor has.
     Wanted { percent: f64 },
-    /// Until then, seconds.
-    Until(f64),
+    /// By so much until then, seconds.
+    Flows { amperes: f64, until_s: f64 },
 }
 
 /// What has happened to one aircraft.
@@ -83,14 +84,18 @@ pub(crate) struct Incidents {
     is_received_anew: bool,
     drain: Option<Drain>,
     battery_mah: Option<f64>,
+    /// Whether the program simulates what its motors draw.
+    has_current: bool,
     told_v: f64,
+    told_a: f64,
     /// For the serial port.
     bytes: Vec<u8>,
     sequence: u8,
 }
 
 impl Incidents {
-    pub(crate) fn new(sensors: Sensors) -> Self {
+    /// `has_current`: the program simulates what its motors draw.
+    pub(crate) fn new(sensors: Sensors, has_current: bool) -> Self {
         Self {
             error: PositionError::new(rng::child(sensors.seed, "position", 0)),
             imu: rng::child(sensors.seed, "imu", 0),
@@ -102,7 +107,9 @@ impl Incidents {
             is_received_anew: false,
             drain: None,
             battery_mah: sensors.battery_mah,
+            has_current,
             told_v: full_v(),
+            told_a: 0.0,
             bytes: Vec::new(),
             sequence: 0,
             sensors,
@@ -157,7 +164,7 @@ impl Incidents {
     pub(crate) fn restarted(&mut self, was_flying: bool) {
         self.have_motors_failed |= was_flying;
         self.is_received_anew = true;
-        (self.drain, self.told_v) = (None, full_v());
+        (self.drain, self.told_v, self.told_a) = (None, full_v(), 0.0);
         self.bytes.clear();
         if let (Some(capacity_mah), None) = (self.battery_mah, self.sensors.battery_mah) {
             self.give_battery(capacity_mah);
@@ -216,24 +223,34 @@ impl Incidents {
         match (self.drain, heard_percent, self.battery_mah) {
             (Some(Drain::Wanted { percent }), Some(heard), Some(capacity_mah)) => {
                 let left_mah = capacity_mah * (f64::from(heard) - percent).max(0.0) / 100.0;
-                self.drain = (left_mah > 0.0).then_some(Drain::Until(time_s + DRAIN_S));
-                if left_mah > 0.0 {
-                    let amperes = left_mah * 3.6 / DRAIN_S;
-                    self.set("BATT_AMP_OFFSET", -amperes / AMP_PER_VOLT);
-                }
+                let flows = Drain::Flows { amperes: left_mah * 3.6 / DRAIN_S, until_s: time_s + DRAIN_S };
+                self.drain = (left_mah > 0.0).then_some(flows);
             }
-            (Some(Drain::Until(until_s)), _, _) if time_s >= until_s => {
-                self.drain = None;
-                self.set("BATT_AMP_OFFSET", 0.0);
-            }
+            (Some(Drain::Flows { until_s, .. }), _, _) if time_s >= until_s => self.drain = None,
             _ => {}
         }
-        let volts = body.battery().voltage_v();
-        if self.battery_mah.is_some() && (volts - self.told_v).abs() > TOLD_WITHIN_V {
+        if self.battery_mah.is_some() {
+            self.tell(body.battery());
+        }
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Tells the monitor what it is to measure.
+    fn tell(&mut self, battery: &Battery) {
+        let volts = battery.voltage_v();
+        if (volts - self.told_v).abs() > TOLD_WITHIN_V {
             self.told_v = volts;
             self.set("SIM_BATT_VOLTAGE", volts);
         }
-        std::mem::take(&mut self.bytes)
+        let amperes = match self.drain {
+            Some(Drain::Flows { amperes, .. }) => amperes,
+            Some(Drain::Wanted { .. }) | None if self.has_current => 0.0,
+            Some(Drain::Wanted { .. }) | None => battery.current_a(),
+        };
+        if (amperes - self.told_a).abs() > TOLD_WITHIN_A {
+            self.told_a = amperes;
+            self.set("BATT_AMP_OFFSET", -amperes / AMP_PER_VOLT);
+        }
     }
 
     /// A ground station sets a parameter. A program that does not have it says nothing.
@@ -310,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_pilot_turns_the_switch_to_where_it_does_not_stand() {
-        let (mut incidents, mut body) = (Incidents::new(Sensors::default()), body());
+        let (mut incidents, mut body) = (Incidents::new(Sensors::default(), true), body());
         assert_eq!(incidents.received(), None);
         // Where sticks move, their switch stands at the fifth position.
         let RcChannels(mut sticks) = RcChannels::IDLE;
@@ -335,7 +352,7 @@ mod tests {
 
     #[test]
     fn without_its_transmitter_a_receiver_delivers_a_throttle_below_the_failsafes() {
-        let (mut incidents, mut body) = (Incidents::new(Sensors::default()), body());
+        let (mut incidents, mut body) = (Incidents::new(Sensors::default(), true), body());
         incidents.transmit(RcChannels::HOVER);
         incidents.suffer(Incident::TransmitterLost(true), &mut body);
         let RcChannels(pulses) = incidents.received().unwrap();
@@ -347,7 +364,7 @@ mod tests {
     #[test]
     fn a_charge_is_taken_within_its_time_once_the_monitor_is_known() {
         let sensors = Sensors { battery_mah: Some(5_000.0), ..Sensors::default() };
-        let (mut incidents, mut body) = (Incidents::new(sensors), body());
+        let (mut incidents, mut body) = (Incidents::new(sensors, true), body());
         assert!(incidents.bytes(0.0, None, &body).is_empty());
         incidents.suffer(Incident::BatteryAt { percent: 40.0 }, &mut body);
         assert!((body.battery().remaining_percent() - 40.0).abs() < 1e-9);
@@ -358,7 +375,7 @@ mod tests {
         assert_eq!(began, [("BATT_AMP_OFFSET".to_owned(), -3_600.0 / 17.0)]);
         assert!(incidents.bytes(4.0, Some(45), &body).is_empty());
         let ended = set(&incidents.bytes(4.01, Some(40), &body));
-        assert_eq!(ended, [("BATT_AMP_OFFSET".to_owned(), 0.0)]);
+        assert_eq!(ended, [("BATT_AMP_OFFSET".to_owned(), -0.0)]);
         // More than it has is not taken, nor anything where no charge is estimated.
         for heard in [30, -1] {
             incidents.suffer(Incident::BatteryAt { percent: 40.0 }, &mut body);
@@ -369,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_battery_without_end_becomes_one_with_an_end() {
-        let (mut incidents, mut body) = (Incidents::new(Sensors::default()), body());
+        let (mut incidents, mut body) = (Incidents::new(Sensors::default(), true), body());
         incidents.suffer(Incident::BatteryAt { percent: 15.0 }, &mut body);
         let told = set(&incidents.bytes(0.0, None, &body));
         let names: Vec<&str> = told.iter().map(|(name, _)| &**name).collect();
@@ -391,8 +408,32 @@ mod tests {
     }
 
     #[test]
+    fn a_program_without_a_current_of_its_own_measures_that_of_our_physics() {
+        let sensors = Sensors { battery_mah: Some(10_000.0), ..Sensors::default() };
+        let (mut incidents, mut body) = (Incidents::new(sensors, false), body());
+        assert!(incidents.bytes(0.0, None, &body).is_empty(), "less than it is told of");
+        for _ in 0..400 {
+            body.step(0.0025, [0.6; MOTORS], DVec3::ZERO);
+        }
+        let amperes = body.battery().current_a();
+        let told = set(&incidents.bytes(1.0, Some(100), &body));
+        assert!(amperes > 10.0, "{amperes}");
+        assert!(told.contains(&("BATT_AMP_OFFSET".to_owned(), (-amperes / AMP_PER_VOLT) as f32)), "{told:?}");
+        // After a charge was taken it is that again.
+        incidents.suffer(Incident::BatteryAt { percent: 50.0 }, &mut body);
+        for _ in 0..400 {
+            body.step(0.0025, [0.6; MOTORS], DVec3::ZERO);
+        }
+        let told = set(&incidents.bytes(2.0, Some(100), &body));
+        assert!(told.contains(&("BATT_AMP_OFFSET".to_owned(), -6_000.0 / 17.0)), "{told:?}");
+        let amperes = body.battery().current_a();
+        let told = set(&incidents.bytes(5.0, Some(50), &body));
+        assert_eq!(told, [("BATT_AMP_OFFSET".to_owned(), (-amperes / AMP_PER_VOLT) as f32)]);
+    }
+
+    #[test]
     fn satellites_sensors_and_motors() {
-        let (mut incidents, mut body) = (Incidents::new(Sensors::default()), body());
+        let (mut incidents, mut body) = (Incidents::new(Sensors::default(), true), body());
         incidents.suffer(Incident::GnssLost(true), &mut body);
         assert_eq!(
             set(&incidents.bytes(0.0, None, &body)),
