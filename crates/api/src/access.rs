@@ -119,7 +119,7 @@ pub struct AuditEntry {
     /// The command's id; empty for everything else.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// The HTTP status that it was answered with.
+    /// The HTTP status that it was answered with; 499 where its sender broke it off before.
     pub status: u16,
     /// Why it was refused; empty where it was not.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -460,6 +460,20 @@ async fn what_is_done_is_noted_with_who_did_it_and_outlives_the_service() {
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9], "they count on");
 }
 
+/// A request whose sender does not wait for the answer may have had its effect.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_broken_off_is_noted() {
+    let guarded = Guarded::start().await;
+    let entry = eventually("one that was under way", async || {
+        // A password takes longer than that.
+        let _ = tokio::time::timeout(Duration::from_millis(5), guarded.try_sign_in("otto", PASSWORD)).await;
+        guarded.log().await.entries.into_iter().find(|entry| entry.status == 499)
+    })
+    .await;
+    assert_eq!((entry.action.as_str(), entry.what.as_str()), ("request", "POST /api/v1/session"));
+    assert!(entry.refused.contains("broke it off"), "{}", entry.refused);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_users_it_is_as_before_and_what_is_done_is_noted_all_the_same() {
     let fake = Fake::start(1).await;

@@ -719,7 +719,7 @@ export interface components {
             role?: components["schemas"]["UserRole"] | null;
             /**
              * Format: int32
-             * @description The HTTP status that it was answered with.
+             * @description The HTTP status that it was answered with; 499 where its sender broke it off before.
              */
             status: number;
             /** @description UTC, as in RFC 3339, to the millisecond. */

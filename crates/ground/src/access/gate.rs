@@ -120,6 +120,23 @@ fn short(text: &str) -> String {
     text.chars().take(TEXT_MAX).collect()
 }
 
+/// No status of HTTP: there was no answer.
+const BROKEN_OFF: u16 = 499;
+
+/// A request that is under way; dropped before its answer it is noted as one that was broken off.
+struct BrokenOff {
+    service: Service,
+    done: Option<Done>,
+}
+
+impl Drop for BrokenOff {
+    fn drop(&mut self) {
+        if let Some(done) = self.done.take() {
+            self.service.access().audit.note_refused(done);
+        }
+    }
+}
+
 /// Lets a request through to its handler, or refuses it, and notes what was done.
 pub(crate) async fn gate(
     State(service): State<Service>,
@@ -136,6 +153,20 @@ pub(crate) async fn gate(
     };
     let admitted = admit(&request, &caller);
     let is_admitted = admitted.is_ok();
+    // What it did is noted although its sender does not wait for the answer.
+    let broken_off = (is_noted(&method, &path) && is_admitted).then(|| BrokenOff {
+        service: service.clone(),
+        done: Some(Done {
+            user: caller.as_ref().map_or_else(|_| String::new(), |caller| caller.name.clone()),
+            role: caller.as_ref().ok().and_then(Caller::known_role),
+            address: connection.peer().to_string(),
+            action: "request".to_owned(),
+            what: short(&format!("{method} {path}")),
+            status: BROKEN_OFF,
+            refused: "its sender broke it off before the answer: what it did is not known".to_owned(),
+            ..Done::default()
+        }),
+    });
     let mut response = match admitted {
         Ok(()) => {
             if let Ok(caller) = &caller {
@@ -145,6 +176,9 @@ pub(crate) async fn gate(
         }
         Err(refused) => refused.into_response(),
     };
+    if let Some(mut broken_off) = broken_off {
+        broken_off.done = None;
+    }
     if is_noted(&method, &path) {
         let wrote = response.extensions_mut().remove::<Wrote>();
         let is_described = wrote.is_some();
