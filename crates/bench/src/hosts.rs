@@ -143,7 +143,7 @@ fn identity(jobs: &Jobs) -> Result<Identity> {
         );
         for (index, trouble) in scenario.trouble.iter().enumerate() {
             ensure!(
-                !trouble.inflict.is_of_controller(),
+                trouble.inflict.incident().is_none(),
                 "fault {}: found {:?}, expected one of companions, lines and radio: a flight controller may be on another computer",
                 index + 1,
                 trouble.inflict

@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use rand_core::Rng as _;
 use wingbeat_cosim::copter::{Config, Copter, LockStep};
-use wingbeat_cosim::incidents::{self, AMP_PER_VOLT, Sensors};
+use wingbeat_cosim::incidents::{AMP_PER_VOLT, Sensors};
 use wingbeat_cosim::method::{Method, Published};
 use wingbeat_cosim::ns3::{self, Ns3};
 use wingbeat_cosim::script::{self, Script};
 use wingbeat_sim::autopilot::{Autopilot, Incident};
 use wingbeat_sim::logic::Logic;
 use wingbeat_sim::medium::Medium;
-use wingbeat_sim::motion::{BatteryParameters, WindParameters};
+use wingbeat_sim::motion::{Battery, BatteryParameters, WindParameters};
 use wingbeat_sim::rigid::Body;
 use wingbeat_sim::rng;
 
@@ -127,7 +127,7 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
     let capacity_mah = battery_mah.unwrap_or(ENDLESS_MAH);
     let battery = BatteryParameters { capacity_mah, ..BatteryParameters::default() };
     if battery_mah.is_some() {
-        let full_v = incidents::full_v();
+        let full_v = Battery::new(battery).voltage_v();
         extra.push_str(&format!(
             "BATT_CAPACITY {capacity_mah}\nBATT_AMP_PERVOLT {AMP_PER_VOLT}\nSIM_BATT_VOLTAGE {full_v:.2}\n"
         ));

@@ -6,6 +6,7 @@ use strum::VariantArray as _;
 use wingbeat_agent::{Command, StateId};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant};
+use wingbeat_sim::autopilot::Incident;
 use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::world::{Change, World};
 
@@ -275,38 +276,10 @@ impl Trouble {
 }
 
 impl Act {
-    /// Whether a simulated flight controller alone can be made to fail so.
-    pub(crate) fn is_of_simulated(&self) -> bool {
-        matches!(self, Self::EstimateDiverges { .. } | Self::Stuck { .. } | Self::TextsGarbled { .. })
-    }
-
-    /// Whether it happens to a flight controller, its sensors, its battery or its pilot.
-    pub(crate) fn is_of_controller(&self) -> bool {
-        match self {
-            Self::Falls { .. }
-            | Self::MotorsFail { .. }
-            | Self::AutopilotReboots { .. }
-            | Self::PilotTakes { .. }
-            | Self::TransmitterLost { .. }
-            | Self::BatteryAt { .. }
-            | Self::GnssLost { .. }
-            | Self::EstimateDiverges { .. }
-            | Self::EstimateDrifts { .. }
-            | Self::Stuck { .. }
-            | Self::TextsGarbled { .. } => true,
-            Self::CompanionDies { .. }
-            | Self::DaemonRestarts { .. }
-            | Self::GuardianDies { .. }
-            | Self::RadioSilent { .. }
-            | Self::SerialLine { .. }
-            | Self::Late { .. }
-            | Self::Doubled { .. }
-            | Self::Loss { .. }
-            | Self::Bursts { .. }
-            | Self::Partition { .. }
-            | Self::Note { .. }
-            | Self::Operator { .. } => false,
-        }
+    /// What it does to a flight controller, its sensors, its battery or its pilot, if it is one of those.
+    pub(crate) fn incident(&self) -> Option<Incident> {
+        // What is wrong with its numbers is said by its own check.
+        self.fault(Instant::ZERO, usize::MAX).ok()??.incident()
     }
 
     /// The aircraft whose companion ends, from 1.

@@ -93,6 +93,10 @@ impl Bench {
                 MavMessage::SYS_STATUS(status) => *percent = status.battery_remaining,
                 MavMessage::GLOBAL_POSITION_INT(place) => {
                     *up_ms = place.time_boot_ms;
+                    // As ArduCopter says that it has no position.
+                    if (place.lat, place.lon) == (0, 0) {
+                        return;
+                    }
                     let place = Position {
                         latitude_e7: place.lat,
                         longitude_e7: place.lon,
@@ -144,7 +148,12 @@ fn flight(program: &Path, sensors: Sensors) -> Vec<u8> {
     bench.is_in(Mode::Loiter, 2);
     bench.suffer(Incident::TransmitterLost(true));
     bench.is_in(Mode::Rtl, 3);
-    bench.suffer(Incident::TransmitterLost(false));
+    // A pilot who takes it has a transmitter again; of two turns of the switch at once the last counts.
+    bench.suffer(Incident::PilotTakes(Mode::Brake));
+    bench.suffer(Incident::PilotTakes(Mode::AltHold));
+    bench.is_in(Mode::AltHold, 2);
+    bench.suffer(Incident::PilotTakes(Mode::Brake));
+    bench.fly(0);
     bench.suffer(Incident::PilotTakes(Mode::AltHold));
     bench.is_in(Mode::AltHold, 2);
     bench.suffer(Incident::PilotTakes(Mode::Loiter));
@@ -176,11 +185,43 @@ fn flight(program: &Path, sensors: Sensors) -> Vec<u8> {
     bench.suffer(Incident::Restarts);
     bench.fly(30);
     assert!((10_000..31_000).contains(&bench.up_ms) && !bench.copter.truth().armed, "{} ms", bench.up_ms);
+    // Its monitor began again with a full battery, and knows what is left.
+    assert!((30..=41).contains(&bench.percent), "{} %", bench.percent);
     bench.bytes
+}
+
+/// A battery without end until it has one, minutes after take-off; it goes on being used, and a reboot in flight forgets neither that nor
+/// that there are no satellites.
+fn battery_and_reboot(program: &Path) {
+    let mut bench = Bench::new(program, Sensors { seed: 1, ..Sensors::default() });
+    bench.takes_off();
+    bench.suffer(Incident::PilotTakes(Mode::Loiter));
+    bench.is_in(Mode::Loiter, 2);
+    bench.fly(180);
+    bench.suffer(Incident::BatteryAt { percent: 60.0 });
+    bench.fly(5);
+    assert!((59..=61).contains(&bench.percent), "{} %", bench.percent);
+    // 19 A of 10 Ah for 300 s are 16 %.
+    bench.fly(300);
+    assert!((42..=46).contains(&bench.percent), "{} %", bench.percent);
+    bench.suffer(Incident::BatteryAt { percent: 80.0 });
+    bench.fly(5);
+    assert!((78..=81).contains(&bench.percent), "{} %", bench.percent);
+    bench.suffer(Incident::GnssLost(true));
+    bench.suffer(Incident::Restarts);
+    bench.until("it has fallen", 10, |_, truth| truth.landed && truth.touchdown_m_s > 5.0);
+    let fell_at = bench.now;
+    bench.at = None;
+    bench.fly(60);
+    assert!(bench.at.is_none(), "a position without satellites: {:?}", bench.at);
+    assert!((77..=81).contains(&bench.percent), "{} % {fell_at:?}", bench.percent);
+    bench.suffer(Incident::GnssLost(false));
+    bench.until("satellites again", 60, |bench, _| bench.at.is_some());
 }
 
 fn suffers(key: &str) {
     let Some(program) = wingbeat_cosim::program::named(key) else { return };
+    battery_and_reboot(&program);
     let sensors = Sensors { seed: 1, battery_mah: Some(5_000.0), ..Sensors::default() };
     let noisy = Sensors {
         position_m: 0.3,

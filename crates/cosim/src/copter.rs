@@ -38,7 +38,7 @@ use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
 use wingbeat_sim::sensors::POSITION_STEP_S;
 
 use crate::gazebo::{self, OUTPUTS};
-use crate::incidents::{Incidents, Sensors};
+use crate::incidents::{self, Incidents, Sensors};
 use crate::json::{self, STAMP_FACTOR};
 use crate::ports::Ports;
 use crate::process::Process;
@@ -66,6 +66,8 @@ const ANSWERS_WITHIN: std::time::Duration = std::time::Duration::from_millis(60)
 /// How often it is checked whether a program that is waited for has ended.
 const POLL_PERIOD: std::time::Duration = std::time::Duration::from_millis(20);
 const POLL_NEVER: std::time::Duration = std::time::Duration::ZERO;
+/// Where a program keeps parameters, mission and fence, in its directory.
+const STORAGE: &str = "eeprom.bin";
 /// What Debian's package puts where.
 const FAKETIME: &str = "faketime/libfaketime.so.1";
 /// 2026-01-01, as in the simulated flight controller.
@@ -277,7 +279,7 @@ impl Copter {
             for stretch in stretches {
                 let flown = match &mut driver {
                     Some(driver) => Driver::fly(driver, stretch),
-                    None => Driver::start(&program, config.clone())
+                    None => Driver::start(&program, config.clone(), &[])
                         .and_then(|new| driver.insert(new).fly(stretch)),
                 };
                 let is_over = flown.is_err();
@@ -359,7 +361,7 @@ impl Autopilot for Copter {
     }
 
     fn suffer(&mut self, incident: Incident) -> Result<(), String> {
-        Incidents::check(incident)?;
+        incidents::check(incident)?;
         if !self.is_ours {
             return Err(format!("found {incident:?}, expected none: another simulator moves the aircraft"));
         }
@@ -417,8 +419,6 @@ struct Driver {
     /// Steps of our physics before that.
     steps_before: u64,
     incidents: Incidents,
-    /// The charge that the program reported last.
-    heard_percent: Option<i8>,
     /// Where our physics does not move it: from the first step on.
     elsewhere: Option<Elsewhere>,
     /// The outputs that are not answered yet.
@@ -434,7 +434,8 @@ struct Driver {
 }
 
 impl Driver {
-    fn start(program: &LockStep, config: Config) -> Result<Self> {
+    /// With this in its storage: nothing is a new one's.
+    fn start(program: &LockStep, config: Config, storage: &[u8]) -> Result<Self> {
         let ports = Ports::free()?;
         let (ours, packets) = match program.packets {
             Packets::Gazebo { .. } => {
@@ -443,8 +444,11 @@ impl Driver {
             Packets::Json => (DEFAULTS_4, Sent::Numbered { number: 0, from: None }),
         };
         let defaults = format!("{}\n{ours}", config.defaults.trim_end());
-        let process =
-            Process::start(&program.command(&config, &ports), &[("defaults.parm", defaults.as_str())])?;
+        let mut files = vec![("defaults.parm", defaults.as_bytes())];
+        if !storage.is_empty() {
+            files.push((STORAGE, storage));
+        }
+        let process = Process::start(&program.command(&config, &ports), &files)?;
         let serial = connect(&process, ports.base(), config.silence)?;
         ports.outputs.set_read_timeout(Some(POLL_PERIOD))?;
         let (seed, origin) = config.weather;
@@ -459,7 +463,6 @@ impl Driver {
             steps: 0,
             steps_before: 0,
             incidents: Incidents::new(config.sensors, matches!(program.packets, Packets::Gazebo { .. })),
-            heard_percent: None,
             elsewhere: None,
             outputs: [0.0; MOTORS],
             pulses_us: [0; OUTPUTS],
@@ -476,14 +479,17 @@ impl Driver {
         Ok(driver)
     }
 
-    /// The program ends and starts again, and the aircraft is where it is.
+    /// The program ends and starts again with what it had stored, parameters and mission, and the aircraft is where it is.
     fn restart(&mut self) -> Result<()> {
+        // It waits for an answer, and stores nothing meanwhile. One that has no storage stored nothing.
+        let storage = std::fs::read(self.process.directory().join(STORAGE)).unwrap_or_default();
         let flown = STEP * self.steps as u32;
         let config = Config { booted_at: self.config.booted_at + flown, ..self.config.clone() };
-        let new = Self::start(&self.program, config)?;
+        let new = Self::start(&self.program, config, &storage)?;
         let old = std::mem::replace(self, new);
         (self.steps_before, self.flight_time) = (old.steps_before + old.steps, old.flight_time);
-        (self.body, self.wind, self.incidents) = (old.body, old.wind, old.incidents);
+        (self.body, self.wind, self.wind_m_s, self.incidents) =
+            (old.body, old.wind, old.wind_m_s, old.incidents);
         self.incidents.restarted(!self.body.is_on_ground());
         Ok(())
     }
@@ -496,13 +502,17 @@ impl Driver {
         }
         for incident in incidents {
             match incident {
-                Incident::Restarts => self.restart()?,
+                Incident::Restarts => {
+                    self.restart()?;
+                    // What was sent to the one before.
+                    to_send.clear();
+                }
                 other => self.incidents.suffer(other, &mut self.body),
             }
         }
         let steps = until.since(self.config.booted_at).as_micros() as u64 / STEP.as_micros() as u64;
         let mut bytes = Vec::new();
-        to_send.extend(self.incidents.bytes(self.time_s(), self.heard_percent, &self.body));
+        to_send.extend(self.incidents.bytes(self.time_s(), &self.body));
         if let Some(RcChannels(pulses)) = self.incidents.received() {
             let packet: Vec<u8> = pulses.iter().flat_map(|pulse| pulse.to_le_bytes()).collect();
             let receiver = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.receiver()));
@@ -524,14 +534,12 @@ impl Driver {
                 }
             }
         }
-        let (armed, mode, heard_percent) = (&mut self.armed, &mut self.mode, &mut self.heard_percent);
-        self.decoder.push(&bytes, |frame| match frame.message {
-            MavMessage::HEARTBEAT(heartbeat) => {
+        let (armed, mode) = (&mut self.armed, &mut self.mode);
+        self.decoder.push(&bytes, |frame| {
+            if let MavMessage::HEARTBEAT(heartbeat) = frame.message {
                 *armed = heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
                 *mode = Mode::from_number(heartbeat.custom_mode).unwrap_or(*mode);
             }
-            MavMessage::SYS_STATUS(status) => *heard_percent = Some(status.battery_remaining),
-            _ => {}
         });
         Ok(Flown { bytes, truth: self.truth() })
     }
@@ -544,6 +552,7 @@ impl Driver {
             self.wind_m_s = self.wind.at(steps as f64 * STEP_S, place_m);
         }
         self.body.step(STEP_S, self.incidents.outputs(self.outputs), self.wind_m_s);
+        self.incidents.step(STEP_S, self.outputs);
         self.steps += 1;
         if !self.body.is_on_ground() {
             self.flight_time += STEP;

@@ -432,7 +432,7 @@ impl Autopilot for Remote {
     }
 
     fn suffer(&mut self, _: Incident) -> Result<(), String> {
-        Err("found something that happens to the autopilot of another computer, expected it on the first"
+        Err("found something that happens to the autopilot of another computer, expected none with --hosts"
             .into())
     }
 }

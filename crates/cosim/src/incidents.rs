@@ -4,10 +4,10 @@
 //! | incident | what is done |
 //! |---|---|
 //! | motors fail | our physics has no thrust any more |
-//! | the pilot takes it | sticks in the middle; `FLTMODE5` or `FLTMODE6` is set, whichever the switch does not stand at, and the switch is turned there |
+//! | the pilot takes it | the transmitter is there, sticks in the middle; `FLTMODE5` or `FLTMODE6` is set, whichever the switch does not stand at, and the switch is turned there, once it has rested |
 //! | transmitter lost | the receiver delivers a throttle below `FS_THR_VALUE`, as receivers are configured to |
-//! | battery | our physics has that charge left; the program's monitor is made to measure a current that takes its charge within [`DRAIN_S`] (`BATT_AMP_OFFSET`), and the voltage of that charge (`SIM_BATT_VOLTAGE`); 4.x, whose model JSON has no current, that of our physics too |
-//! | satellites lost | `SIM_GPS_DISABLE` |
+//! | battery | our physics has that charge left. The program's monitor is made to measure what our physics has used and its voltage: once a second a current is added to the one that SITL simulates (`BATT_AMP_OFFSET`), so that both have used the same a second later, and `SIM_BATT_VOLTAGE` is set |
+//! | satellites lost | `SIM_GPS_DISABLE`, `SIM_GPS1_ENABLE` |
 //! | the position drifts | its sensors measure it elsewhere |
 //!
 //! It restarts in [`crate::copter`], which has its process. An estimate that diverges, a program that is stuck and garbled texts are
@@ -34,13 +34,21 @@ const SWITCH: usize = 4;
 const SWITCH_US: [u16; 2] = [1685, 1800];
 /// From here on it is the sixth.
 const SIXTH_FROM_US: u16 = 1750;
-/// The charge that the program's monitor measures is gone within this, seconds.
-pub const DRAIN_S: f64 = 3.0;
+/// A switch has rested after so long, seconds: ArduCopter takes no notice of a position that it has for less than 0.2 s.
+const RESTS_S: f64 = 0.3;
+/// From so long after its start on a program measures its battery: while it initialises it takes parameters and measures nothing.
+const MEASURES_FROM_S: f64 = 10.0;
+/// Its monitor is told so often, seconds.
+const TOLD_EACH_S: f64 = 1.0;
+/// What it is told is no farther from what it was told, volts and amperes.
+const TOLD_WITHIN_V: f64 = 0.1;
+const TOLD_WITHIN_A: f64 = 0.5;
 /// Of the monitor, amperes for each volt at its pin, as SITL's pin wants it: it is set where a battery is kept.
 pub const AMP_PER_VOLT: f64 = 17.0;
-/// What is told is no farther from what our physics has, volts and amperes.
-const TOLD_WITHIN_V: f64 = 0.1;
-const TOLD_WITHIN_A: f64 = 2.0;
+/// What SITL of 3.5 simulates at the full throttle of its third output: a current, and by how much the voltage sags. (`SITL_State.cpp`)
+const FULL_THROTTLE_A: f64 = 50.0;
+const FULL_THROTTLE_V: f64 = 0.7;
+const THROTTLE_OUTPUT: usize = 2;
 /// A ground station, as which parameters are set.
 const GROUND_STATION: MavHeader = MavHeader { system_id: 255, component_id: 190, sequence: 0 };
 
@@ -53,18 +61,58 @@ pub struct Sensors {
     pub imu: ImuNoise,
     /// What the errors are drawn from.
     pub seed: u64,
-    /// The charge of a full battery as the program has it (`BATT_CAPACITY`), mAh; none where the battery has no end. It is told the voltage of
-    /// our physics where it has one.
+    /// The charge of a full battery as the program has it (`BATT_CAPACITY`), mAh; none where the battery has no end, and nothing of it is told.
     pub battery_mah: Option<f64>,
 }
 
-/// The program's battery monitor while a charge is taken from it.
-#[derive(Clone, Copy, Debug)]
-enum Drain {
-    /// Once it is known what the monitor has.
-    Wanted { percent: f64 },
-    /// By so much until then, seconds.
-    Flows { amperes: f64, until_s: f64 },
+/// The program's battery monitor.
+#[derive(Debug)]
+struct Monitor {
+    /// As the program has it; none where it has no end.
+    capacity_mah: Option<f64>,
+    /// Whether the program simulates what its motors draw.
+    has_current: bool,
+    /// What it has measured since it began.
+    used_mah: f64,
+    throttle: f64,
+    /// What it was told to add, and the voltage; none where it does not know ours.
+    told_a: f64,
+    told_v: Option<f64>,
+    /// When it is told next, seconds.
+    due_s: f64,
+}
+
+impl Monitor {
+    fn simulated_a(&self) -> f64 {
+        if self.has_current { FULL_THROTTLE_A * self.throttle } else { 0.0 }
+    }
+
+    /// So much time passes with these outputs.
+    fn step(&mut self, dt_s: f64, outputs: [f64; MOTORS]) {
+        self.throttle = outputs[THROTTLE_OUTPUT].clamp(0.0, 1.0);
+        self.used_mah += (self.simulated_a() + self.told_a) * dt_s / 3.6;
+    }
+
+    /// What it is to be told of our physics' battery, amperes and volts, where that is something else.
+    fn tell(&mut self, time_s: f64, battery: &Battery) -> (Option<f64>, Option<f64>) {
+        if self.capacity_mah.is_none() || time_s < self.due_s {
+            return (None, None);
+        }
+        self.due_s = time_s + TOLD_EACH_S;
+        let left_mah = battery.used_mah() - self.used_mah;
+        let amperes = battery.current_a() - self.simulated_a() + left_mah * 3.6 / TOLD_EACH_S;
+        let sags_v = if self.has_current { FULL_THROTTLE_V * self.throttle } else { 0.0 };
+        let volts = battery.voltage_v() + sags_v;
+        let is_other_a = (amperes - self.told_a).abs() > TOLD_WITHIN_A;
+        let is_other_v = self.told_v.is_none_or(|told_v| (volts - told_v).abs() > TOLD_WITHIN_V);
+        if is_other_a {
+            self.told_a = amperes;
+        }
+        if is_other_v {
+            self.told_v = Some(volts);
+        }
+        (is_other_a.then_some(amperes), is_other_v.then_some(volts))
+    }
 }
 
 /// What has happened to one aircraft.
@@ -76,18 +124,14 @@ pub(crate) struct Incidents {
     have_motors_failed: bool,
     /// What the transmitter sends.
     channels: RcChannels,
-    /// What a pilot who took it turned the switch to.
+    /// What a pilot who took it turned the switch to, and when, seconds; the mode that he turns it for once it has rested.
     taken_us: Option<u16>,
+    turned_at_s: f64,
+    wanted: Option<Mode>,
     is_transmitter_lost: bool,
-    is_gnss_lost: bool,
     /// The receiver is to be told.
     is_received_anew: bool,
-    drain: Option<Drain>,
-    battery_mah: Option<f64>,
-    /// Whether the program simulates what its motors draw.
-    has_current: bool,
-    told_v: f64,
-    told_a: f64,
+    monitor: Monitor,
     /// For the serial port.
     bytes: Vec<u8>,
     sequence: u8,
@@ -102,36 +146,22 @@ impl Incidents {
             have_motors_failed: false,
             channels: RcChannels::IDLE,
             taken_us: None,
+            turned_at_s: f64::NEG_INFINITY,
+            wanted: None,
             is_transmitter_lost: false,
-            is_gnss_lost: false,
             is_received_anew: false,
-            drain: None,
-            battery_mah: sensors.battery_mah,
-            has_current,
-            told_v: full_v(),
-            told_a: 0.0,
+            monitor: Monitor {
+                capacity_mah: sensors.battery_mah,
+                has_current,
+                used_mah: 0.0,
+                throttle: 0.0,
+                told_a: 0.0,
+                told_v: None,
+                due_s: MEASURES_FROM_S,
+            },
             bytes: Vec::new(),
             sequence: 0,
             sensors,
-        }
-    }
-
-    /// Whether it may happen to a program.
-    ///
-    /// # Errors
-    /// Why not.
-    pub(crate) fn check(incident: Incident) -> Result<(), String> {
-        match incident {
-            Incident::EstimateDiverges(_) | Incident::Stuck(_) | Incident::TextsGarbled(_) => Err(format!(
-                "found {incident:?}, expected what happens to an ArduCopter program: simulated flight controllers alone fail so"
-            )),
-            Incident::MotorsFail
-            | Incident::Restarts
-            | Incident::PilotTakes(_)
-            | Incident::TransmitterLost(_)
-            | Incident::BatteryAt { .. }
-            | Incident::GnssLost(_)
-            | Incident::PositionDrifts { .. } => Ok(()),
         }
     }
 
@@ -139,18 +169,22 @@ impl Incidents {
     pub(crate) fn suffer(&mut self, incident: Incident, body: &mut Rigid) {
         match incident {
             Incident::MotorsFail => self.have_motors_failed = true,
-            Incident::PilotTakes(mode) => self.take(mode),
+            Incident::PilotTakes(mode) => self.wanted = Some(mode),
             Incident::TransmitterLost(lost) => {
                 (self.is_transmitter_lost, self.is_received_anew) = (lost, true);
             }
             Incident::BatteryAt { percent } => {
-                body.set_charge(percent);
-                self.drain = Some(Drain::Wanted { percent });
-                if self.battery_mah.is_none() {
-                    self.give_battery(BatteryParameters::default().capacity_mah);
-                }
+                let capacity_mah = match self.monitor.capacity_mah {
+                    Some(capacity_mah) => capacity_mah,
+                    None => self.give_battery(),
+                };
+                body.set_charge(capacity_mah, percent);
             }
-            Incident::GnssLost(lost) => self.lose_gnss(lost),
+            // By the names of two versions: one that is set in flight is ignored where it is not known.
+            Incident::GnssLost(lost) => {
+                self.set("SIM_GPS_DISABLE", f64::from(u8::from(lost)));
+                self.set("SIM_GPS1_ENABLE", f64::from(u8::from(!lost)));
+            }
             Incident::PositionDrifts { to_m, within } => self.error.drift_to(to_m, within),
             // Its process is another's; the others are refused.
             Incident::Restarts
@@ -160,41 +194,42 @@ impl Incidents {
         }
     }
 
-    /// The program has started again: it knows no parameter that was set, its receiver nothing, and its monitor has a full battery.
+    /// The program has started again with the parameters that it had: its receiver knows nothing, and its monitor has a full battery.
     pub(crate) fn restarted(&mut self, was_flying: bool) {
         self.have_motors_failed |= was_flying;
-        self.is_received_anew = true;
-        (self.drain, self.told_v, self.told_a) = (None, full_v(), 0.0);
-        self.bytes.clear();
-        if let (Some(capacity_mah), None) = (self.battery_mah, self.sensors.battery_mah) {
-            self.give_battery(capacity_mah);
-        }
-        if self.is_gnss_lost {
-            self.lose_gnss(true);
-        }
+        (self.is_received_anew, self.turned_at_s) = (true, f64::NEG_INFINITY);
+        let monitor = &mut self.monitor;
+        (monitor.used_mah, monitor.told_v, monitor.due_s) = (0.0, None, MEASURES_FROM_S);
     }
 
-    /// A battery with an end.
-    fn give_battery(&mut self, capacity_mah: f64) {
-        self.battery_mah = Some(capacity_mah);
+    /// A battery with an end: its capacity.
+    fn give_battery(&mut self) -> f64 {
+        let capacity_mah = BatteryParameters::default().capacity_mah;
+        self.monitor.capacity_mah = Some(capacity_mah);
+        // Names of two versions.
         self.set("BATT_AMP_PERVOLT", AMP_PER_VOLT);
+        self.set("BATT_AMP_PERVLT", AMP_PER_VOLT);
         self.set("BATT_CAPACITY", capacity_mah);
+        capacity_mah
     }
 
-    /// By the names of two versions: one that is set in flight is ignored where it is not known.
-    fn lose_gnss(&mut self, lost: bool) {
-        self.is_gnss_lost = lost;
-        self.set("SIM_GPS_DISABLE", f64::from(u8::from(lost)));
-        self.set("SIM_GPS1_ENABLE", f64::from(u8::from(!lost)));
+    /// So much time passes with these outputs of the program.
+    pub(crate) fn step(&mut self, dt_s: f64, outputs: [f64; MOTORS]) {
+        self.monitor.step(dt_s, outputs);
     }
 
-    fn take(&mut self, mode: Mode) {
+    /// The pilot turns the switch, if he wants to and it has rested.
+    fn turn(&mut self, time_s: f64) {
+        let Some(mode) = self.wanted.filter(|_| time_s >= self.turned_at_s + RESTS_S) else { return };
+        (self.wanted, self.turned_at_s) = (None, time_s);
         let RcChannels(pulses) = self.transmitted();
         let stands_sixth = pulses[SWITCH] >= SIXTH_FROM_US;
         let (name, to) = if stands_sixth { ("FLTMODE5", 0) } else { ("FLTMODE6", 1) };
         self.set(name, f64::from(mode.number()));
         self.channels = RcChannels::HOVER;
-        (self.taken_us, self.is_received_anew) = (Some(SWITCH_US[to]), true);
+        self.taken_us = Some(SWITCH_US[to]);
+        // Who takes it has a transmitter.
+        (self.is_transmitter_lost, self.is_received_anew) = (false, true);
     }
 
     /// The pilot's sticks.
@@ -217,40 +252,17 @@ impl Incidents {
         std::mem::take(&mut self.is_received_anew).then_some(RcChannels(pulses))
     }
 
-    /// What the serial port is to bring the program at this time, behind what else it brings; `heard_percent` is the charge that it
-    /// reported last, below 0 where it estimates none.
-    pub(crate) fn bytes(&mut self, time_s: f64, heard_percent: Option<i8>, body: &Rigid) -> Vec<u8> {
-        match (self.drain, heard_percent, self.battery_mah) {
-            (Some(Drain::Wanted { percent }), Some(heard), Some(capacity_mah)) => {
-                let left_mah = capacity_mah * (f64::from(heard) - percent).max(0.0) / 100.0;
-                let flows = Drain::Flows { amperes: left_mah * 3.6 / DRAIN_S, until_s: time_s + DRAIN_S };
-                self.drain = (left_mah > 0.0).then_some(flows);
-            }
-            (Some(Drain::Flows { until_s, .. }), _, _) if time_s >= until_s => self.drain = None,
-            _ => {}
-        }
-        if self.battery_mah.is_some() {
-            self.tell(body.battery());
-        }
-        std::mem::take(&mut self.bytes)
-    }
-
-    /// Tells the monitor what it is to measure.
-    fn tell(&mut self, battery: &Battery) {
-        let volts = battery.voltage_v();
-        if (volts - self.told_v).abs() > TOLD_WITHIN_V {
-            self.told_v = volts;
-            self.set("SIM_BATT_VOLTAGE", volts);
-        }
-        let amperes = match self.drain {
-            Some(Drain::Flows { amperes, .. }) => amperes,
-            Some(Drain::Wanted { .. }) | None if self.has_current => 0.0,
-            Some(Drain::Wanted { .. }) | None => battery.current_a(),
-        };
-        if (amperes - self.told_a).abs() > TOLD_WITHIN_A {
-            self.told_a = amperes;
+    /// What the serial port is to bring the program at this time, behind what else it brings. What its receiver delivers is known after it.
+    pub(crate) fn bytes(&mut self, time_s: f64, body: &Rigid) -> Vec<u8> {
+        self.turn(time_s);
+        let (amperes, volts) = self.monitor.tell(time_s, body.battery());
+        if let Some(amperes) = amperes {
             self.set("BATT_AMP_OFFSET", -amperes / AMP_PER_VOLT);
         }
+        if let Some(volts) = volts {
+            self.set("SIM_BATT_VOLTAGE", volts);
+        }
+        std::mem::take(&mut self.bytes)
     }
 
     /// A ground station sets a parameter. A program that does not have it says nothing.
@@ -295,9 +307,23 @@ impl Incidents {
     }
 }
 
-/// The voltage that a program with a battery is started with.
-pub fn full_v() -> f64 {
-    Battery::new(BatteryParameters::default()).voltage_v()
+/// Whether it may happen to a program.
+///
+/// # Errors
+/// Why not.
+pub fn check(incident: Incident) -> Result<(), String> {
+    match incident {
+        Incident::EstimateDiverges(_) | Incident::Stuck(_) | Incident::TextsGarbled(_) => Err(format!(
+            "found {incident:?}, expected what happens to an ArduCopter program: simulated flight controllers alone fail so"
+        )),
+        Incident::MotorsFail
+        | Incident::Restarts
+        | Incident::PilotTakes(_)
+        | Incident::TransmitterLost(_)
+        | Incident::BatteryAt { .. }
+        | Incident::GnssLost(_)
+        | Incident::PositionDrifts { .. } => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -326,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pilot_turns_the_switch_to_where_it_does_not_stand() {
+    fn a_pilot_turns_the_switch_to_where_it_does_not_stand_once_it_has_rested() {
         let (mut incidents, mut body) = (Incidents::new(Sensors::default(), true), body());
         assert_eq!(incidents.received(), None);
         // Where sticks move, their switch stands at the fifth position.
@@ -334,20 +360,26 @@ mod tests {
         (sticks[THROTTLE], sticks[SWITCH]) = (1700, SWITCH_US[0]);
         incidents.transmit(RcChannels(sticks));
         assert_eq!(incidents.received(), Some(RcChannels(sticks)));
-        for (mode, name, pulse_us) in
-            [(Mode::Loiter, "FLTMODE6", 1800), (Mode::Land, "FLTMODE5", 1685), (Mode::Land, "FLTMODE6", 1800)]
-        {
+        for (time_s, mode, name, pulse_us) in [
+            (0.0, Mode::Loiter, "FLTMODE6", 1800),
+            (0.5, Mode::Land, "FLTMODE5", 1685),
+            (9.0, Mode::Land, "FLTMODE6", 1800),
+        ] {
             incidents.suffer(Incident::PilotTakes(mode), &mut body);
-            let bytes = incidents.bytes(0.0, None, &body);
+            let bytes = incidents.bytes(time_s, &body);
             assert_eq!(set(&bytes), [(name.to_owned(), mode.number() as f32)]);
             let RcChannels(pulses) = incidents.received().unwrap();
             assert_eq!((pulses[THROTTLE], pulses[SWITCH]), (1500, pulse_us));
             assert_eq!(incidents.received(), None, "told once");
         }
+        // Two within the time that a switch rests: the second waits, or the switch would stand where it stood.
+        incidents.suffer(Incident::PilotTakes(Mode::AltHold), &mut body);
+        assert!(incidents.bytes(9.1, &body).is_empty());
+        assert_eq!(set(&incidents.bytes(9.31, &body)), [("FLTMODE5".to_owned(), 2.0)]);
         // Sticks that move on do not turn it back.
         incidents.transmit(RcChannels(sticks));
         let RcChannels(pulses) = incidents.received().unwrap();
-        assert_eq!((pulses[THROTTLE], pulses[SWITCH]), (1700, 1800));
+        assert_eq!((pulses[THROTTLE], pulses[SWITCH]), (1700, 1685));
     }
 
     #[test]
@@ -359,76 +391,95 @@ mod tests {
         assert_eq!(pulses[THROTTLE], 950);
         incidents.suffer(Incident::TransmitterLost(false), &mut body);
         assert_eq!(incidents.received(), Some(RcChannels::HOVER));
+        // A pilot who takes it then has one.
+        incidents.suffer(Incident::TransmitterLost(true), &mut body);
+        incidents.suffer(Incident::PilotTakes(Mode::Loiter), &mut body);
+        incidents.bytes(0.0, &body);
+        let RcChannels(pulses) = incidents.received().unwrap();
+        assert_eq!((pulses[THROTTLE], pulses[SWITCH]), (1500, 1685));
+    }
+
+    /// What a monitor has used after so many seconds in which the program's current flows beside what it is told.
+    fn used_mah(incidents: &mut Incidents, body: &mut Rigid, seconds: usize, outputs: [f64; MOTORS]) -> f64 {
+        let throttle = outputs[THROTTLE_OUTPUT];
+        let own_a = if incidents.monitor.has_current { 50.0 * throttle } else { 0.0 };
+        let (mut added_a, mut used_mah) = (incidents.monitor.told_a, incidents.monitor.used_mah);
+        for step in 0..seconds * 400 {
+            if step % 4 == 0 {
+                for (name, value) in set(&incidents.bytes(100.0 + step as f64 * 0.0025, body)) {
+                    if name == "BATT_AMP_OFFSET" {
+                        added_a = -f64::from(value) * 17.0;
+                    }
+                }
+            }
+            body.step(0.0025, outputs, DVec3::ZERO);
+            incidents.step(0.0025, outputs);
+            used_mah += (own_a + added_a) * 0.0025 / 3.6;
+        }
+        incidents.monitor.due_s = 0.0;
+        used_mah
     }
 
     #[test]
-    fn a_charge_is_taken_within_its_time_once_the_monitor_is_known() {
+    fn a_monitor_measures_what_our_physics_has_used() {
         let sensors = Sensors { battery_mah: Some(5_000.0), ..Sensors::default() };
-        let (mut incidents, mut body) = (Incidents::new(sensors, true), body());
-        assert!(incidents.bytes(0.0, None, &body).is_empty());
-        incidents.suffer(Incident::BatteryAt { percent: 40.0 }, &mut body);
-        assert!((body.battery().remaining_percent() - 40.0).abs() < 1e-9);
-        let volts = body.battery().voltage_v() as f32;
-        assert_eq!(set(&incidents.bytes(1.0, None, &body)), [("SIM_BATT_VOLTAGE".to_owned(), volts)]);
-        // 60 % of 5 Ah in 3 s are 3600 A, at 17 A for each volt.
-        let began = set(&incidents.bytes(1.01, Some(100), &body));
-        assert_eq!(began, [("BATT_AMP_OFFSET".to_owned(), -3_600.0 / 17.0)]);
-        assert!(incidents.bytes(4.0, Some(45), &body).is_empty());
-        let ended = set(&incidents.bytes(4.01, Some(40), &body));
-        assert_eq!(ended, [("BATT_AMP_OFFSET".to_owned(), -0.0)]);
-        // More than it has is not taken, nor anything where no charge is estimated.
-        for heard in [30, -1] {
-            incidents.suffer(Incident::BatteryAt { percent: 40.0 }, &mut body);
-            assert!(incidents.bytes(9.0, Some(heard), &body).is_empty());
-            assert!(incidents.bytes(99.0, Some(heard), &body).is_empty());
+        for has_current in [true, false] {
+            let parameters = BatteryParameters { capacity_mah: 5_000.0, ..BatteryParameters::default() };
+            let mut body = Rigid::new(Body::default(), parameters, 0.0);
+            let mut incidents = Incidents::new(sensors, has_current);
+            assert!(incidents.bytes(9.9, &body).is_empty(), "the program does not measure yet");
+            let mut close = |seconds, percent: Option<f64>| {
+                if let Some(percent) = percent {
+                    incidents.suffer(Incident::BatteryAt { percent }, &mut body);
+                }
+                let used_mah = used_mah(&mut incidents, &mut body, seconds, [0.55; MOTORS]);
+                let off_mah = used_mah - body.battery().used_mah();
+                assert!(off_mah.abs() < 10.0, "{has_current} {percent:?}: {off_mah} mAh");
+            };
+            close(120, None);
+            close(3, Some(40.0));
+            // Again at once, and one that is above what is left.
+            close(3, Some(20.0));
+            close(3, Some(90.0));
+            // A monitor that begins again with a full battery.
+            incidents.restarted(false);
+            assert!(incidents.bytes(9.9, &body).is_empty(), "the program does not measure yet");
+            let used_mah = used_mah(&mut incidents, &mut body, 3, [0.55; MOTORS]);
+            assert!((used_mah - body.battery().used_mah()).abs() < 10.0, "{used_mah} mAh");
         }
     }
 
     #[test]
-    fn a_battery_without_end_becomes_one_with_an_end() {
-        let (mut incidents, mut body) = (Incidents::new(Sensors::default(), true), body());
-        incidents.suffer(Incident::BatteryAt { percent: 15.0 }, &mut body);
-        let told = set(&incidents.bytes(0.0, None, &body));
-        let names: Vec<&str> = told.iter().map(|(name, _)| &**name).collect();
-        assert_eq!(names, ["BATT_AMP_PERVOLT", "BATT_CAPACITY", "SIM_BATT_VOLTAGE"]);
-        assert_eq!(told[1].1, 10_000.0);
-        // A program that restarts has forgotten it, and that there are no satellites.
-        incidents.suffer(Incident::GnssLost(true), &mut body);
-        incidents.bytes(1.0, Some(15), &body);
-        assert_eq!((incidents.bytes(2.0, Some(15), &body).len(), incidents.received()), (0, None));
-        incidents.restarted(true);
-        assert_eq!(incidents.outputs([0.5; MOTORS]), [0.0; MOTORS]);
-        let told = set(&incidents.bytes(0.0, None, &body));
-        let names: Vec<&str> = told.iter().map(|(name, _)| &**name).collect();
-        assert_eq!(
-            names,
-            ["BATT_AMP_PERVOLT", "BATT_CAPACITY", "SIM_GPS_DISABLE", "SIM_GPS1_ENABLE", "SIM_BATT_VOLTAGE"]
-        );
-        assert!(incidents.received().is_some());
-    }
-
-    #[test]
-    fn a_program_without_a_current_of_its_own_measures_that_of_our_physics() {
+    fn a_voltage_sags_once() {
         let sensors = Sensors { battery_mah: Some(10_000.0), ..Sensors::default() };
-        let (mut incidents, mut body) = (Incidents::new(sensors, false), body());
-        assert!(incidents.bytes(0.0, None, &body).is_empty(), "less than it is told of");
-        for _ in 0..400 {
-            body.step(0.0025, [0.6; MOTORS], DVec3::ZERO);
+        let mut body = body();
+        body.step(0.1, [0.6; MOTORS], DVec3::ZERO);
+        for (has_current, more_v) in [(true, 0.7 * 0.6), (false, 0.0)] {
+            let mut incidents = Incidents::new(sensors, has_current);
+            incidents.step(0.0025, [0.6; MOTORS]);
+            let told = set(&incidents.bytes(10.0, &body));
+            let volts = (body.battery().voltage_v() + more_v) as f32;
+            assert!(told.contains(&("SIM_BATT_VOLTAGE".to_owned(), volts)), "{told:?}");
         }
-        let amperes = body.battery().current_a();
-        let told = set(&incidents.bytes(1.0, Some(100), &body));
-        assert!(amperes > 10.0, "{amperes}");
-        assert!(told.contains(&("BATT_AMP_OFFSET".to_owned(), (-amperes / AMP_PER_VOLT) as f32)), "{told:?}");
-        // After a charge was taken it is that again.
-        incidents.suffer(Incident::BatteryAt { percent: 50.0 }, &mut body);
-        for _ in 0..400 {
-            body.step(0.0025, [0.6; MOTORS], DVec3::ZERO);
+    }
+
+    #[test]
+    fn a_battery_without_end_becomes_one_with_an_end_and_what_was_used_counts_for_nothing() {
+        let (mut incidents, mut body) = (Incidents::new(Sensors::default(), true), body());
+        // Five minutes of 27 A.
+        for _ in 0..120_000 {
+            incidents.step(0.0025, [0.54; MOTORS]);
         }
-        let told = set(&incidents.bytes(2.0, Some(100), &body));
-        assert!(told.contains(&("BATT_AMP_OFFSET".to_owned(), -6_000.0 / 17.0)), "{told:?}");
-        let amperes = body.battery().current_a();
-        let told = set(&incidents.bytes(5.0, Some(50), &body));
-        assert_eq!(told, [("BATT_AMP_OFFSET".to_owned(), (-amperes / AMP_PER_VOLT) as f32)]);
+        assert!(incidents.bytes(0.0, &body).is_empty());
+        incidents.suffer(Incident::BatteryAt { percent: 60.0 }, &mut body);
+        assert!((body.battery().used_mah() - 4_000.0).abs() < 1e-6);
+        let told = set(&incidents.bytes(11.0, &body));
+        let names: Vec<&str> = told.iter().map(|(name, _)| &**name).collect();
+        let expected =
+            ["BATT_AMP_PERVOLT", "BATT_AMP_PERVLT", "BATT_CAPACITY", "BATT_AMP_OFFSET", "SIM_BATT_VOLTAGE"];
+        assert_eq!((names, told[2].1), (expected.to_vec(), 10_000.0));
+        let used_mah = used_mah(&mut incidents, &mut body, 3, [0.54; MOTORS]);
+        assert!((used_mah - body.battery().used_mah()).abs() < 10.0, "{used_mah} mAh");
     }
 
     #[test]
@@ -436,7 +487,7 @@ mod tests {
         let (mut incidents, mut body) = (Incidents::new(Sensors::default(), true), body());
         incidents.suffer(Incident::GnssLost(true), &mut body);
         assert_eq!(
-            set(&incidents.bytes(0.0, None, &body)),
+            set(&incidents.bytes(0.0, &body)),
             [("SIM_GPS_DISABLE".to_owned(), 1.0), ("SIM_GPS1_ENABLE".to_owned(), 0.0)]
         );
         incidents.suffer(
@@ -460,8 +511,8 @@ mod tests {
         for incident in
             [Incident::Stuck(true), Incident::TextsGarbled(true), Incident::EstimateDiverges(true)]
         {
-            assert!(Incidents::check(incident).unwrap_err().contains("simulated flight controllers alone"));
+            assert!(check(incident).unwrap_err().contains("simulated flight controllers alone"));
         }
-        assert_eq!(Incidents::check(Incident::Restarts), Ok(()));
+        assert_eq!(check(Incident::Restarts), Ok(()));
     }
 }

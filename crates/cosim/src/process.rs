@@ -83,14 +83,14 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a command in a directory with these files, each a name and its text.
+    /// Starts a command in a directory with these files, each a name and its content.
     ///
     /// # Errors
     /// The system gives no directory or no process.
-    pub fn start(command: &[String], files: &[(&str, &str)]) -> Result<Self> {
+    pub fn start(command: &[String], files: &[(&str, &[u8])]) -> Result<Self> {
         let directory = directory()?;
-        for (name, text) in files {
-            std::fs::write(directory.path().join(name), text).with_context(|| (*name).to_owned())?;
+        for (name, content) in files {
+            std::fs::write(directory.path().join(name), content).with_context(|| (*name).to_owned())?;
         }
         let mut shell = Command::new("sh");
         shell.args(["-c", WRAPPER, "wingbeat-sitl"]).arg(directory.path()).args(command);

@@ -76,7 +76,7 @@ impl Script {
         let radio = config.radio.unwrap_or_default().to_string();
         command.extend([config.seed.to_string(), config.address.clone(), radio, path.display().to_string()]);
         command.extend(config.arguments.iter().cloned());
-        let process = Process::start(&command, &[("script.py", RUNNER)])?;
+        let process = Process::start(&command, &[("script.py", RUNNER.as_bytes())])?;
         let listener = UnixListener::bind(process.directory().join(SOCKET)).context("a socket")?;
         let socket = connected(&listener, &process, config.silence).with_context(|| name.clone())?;
         socket.set_read_timeout(Some(config.silence))?;

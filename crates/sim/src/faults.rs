@@ -250,7 +250,7 @@ impl Fault {
     }
 
     /// What it does to an autopilot when it begins.
-    pub(crate) fn incident(self) -> Option<Incident> {
+    pub fn incident(self) -> Option<Incident> {
         match self {
             Self::Falls { .. } | Self::MotorsFail { .. } => Some(Incident::MotorsFail),
             Self::AutopilotReboots { .. } => Some(Incident::Restarts),

@@ -262,8 +262,9 @@ impl Rigid {
     pub fn touchdown_m_s(&self) -> f64 {
         self.touchdown_m_s
     }
-    /// Its battery has this charge left, 0 to 100.
-    pub fn set_charge(&mut self, percent: f64) {
+    /// Its battery is one of this capacity with this charge left, 0 to 100.
+    pub fn set_charge(&mut self, capacity_mah: f64, percent: f64) {
+        self.battery_parameters.capacity_mah = capacity_mah;
         self.battery = Battery::at(self.battery_parameters, percent);
     }
     /// Its motors' thrust as a share of the largest, in the mean.
@@ -429,11 +430,11 @@ mod tests {
         // One that is emptied in flight falls alike.
         let mut quad = lifted(30.0);
         fly(&mut quad, 1.0, [hover_output(); 4], DVec3::ZERO);
-        quad.set_charge(40.0);
+        quad.set_charge(10_000.0, 40.0);
         assert!(
             (quad.battery().remaining_percent() - 40.0).abs() < 1e-9 && quad.battery().voltage_v() < 15.5
         );
-        quad.set_charge(0.0);
+        quad.set_charge(10_000.0, 0.0);
         fly(&mut quad, 10.0, [hover_output(); 4], DVec3::ZERO);
         assert!(quad.is_on_ground() && quad.touchdown_m_s() > 5.0, "{quad:?}");
     }

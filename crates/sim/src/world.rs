@@ -879,7 +879,7 @@ impl World {
     pub fn controller(&mut self, vehicle: usize) -> &mut FlightController {
         self.note_touched(vehicle);
         let simulated = self.vehicles[vehicle].controller.simulated();
-        simulated.expect("a fault of the flight controller is for a simulated one")
+        simulated.expect("a simulated flight controller")
     }
     /// Takes the datagrams that were sent since this was called last. Keeping them begins with the first
     /// call.

@@ -25,6 +25,7 @@ use wingbeat_agent::{Agent, CompanionLoss, Config as AgentConfig, Coordination, 
 use wingbeat_api::ReadMission;
 use wingbeat_cosim::copter::STRETCH;
 use wingbeat_cosim::hosts::Federation;
+use wingbeat_cosim::incidents;
 use wingbeat_cosim::method::Method;
 use wingbeat_cosim::ns3;
 use wingbeat_geo::position::heading_rad;
@@ -408,7 +409,7 @@ impl Scenario {
             notes.extend(all.map(|note| format!("mission {:?}: {note}", mission.name)));
         }
         if self.physics.is_some() && (self.gps_noise_m > 0.0 || self.imu != ImuNoise::default()) {
-            notes.push("gps_noise_m and noise of the inertial sensors: the simulator has its own sensors, without ours".into());
+            notes.push("gps_noise_m, gnss_noise_m and noise of the inertial sensors: the simulator has its own sensors, without ours".into());
         }
         if self.arducopter.is_none() && self.imu != ImuNoise::default() {
             notes.push(
@@ -436,7 +437,7 @@ impl Scenario {
         if self.arducopter.is_some() {
             for (index, trouble) in self.trouble.iter().enumerate() {
                 ensure!(
-                    !trouble.inflict.is_of_simulated(),
+                    trouble.inflict.incident().is_none_or(|incident| incidents::check(incident).is_ok()),
                     "fault {}: found {:?}, expected what happens to an ArduCopter program: simulated flight controllers alone fail so",
                     index + 1,
                     trouble.inflict
@@ -447,7 +448,7 @@ impl Scenario {
             ensure!(
                 self.gnss_bias_m == 0.0
                     && self.charge.is_none()
-                    && !self.trouble.iter().any(|trouble| trouble.inflict.is_of_controller()),
+                    && self.trouble.iter().all(|trouble| trouble.inflict.incident().is_none()),
                 "physics: found a position bias, a battery or a fault of the flight controller, expected none: the simulator has the aircraft"
             );
             ensure!(
@@ -692,7 +693,7 @@ impl Scenario {
         Self { network: None, channel, csma: None, ns3: None, ..self.clone() }
     }
 
-    /// Whether it asks of flight controllers what simulated ones alone do, in virtual time.
+    /// Whether it asks of flight controllers what they do in virtual time alone.
     fn disturbs_controllers(&self) -> bool {
         !self.trouble.is_empty() || self.gnss_bias_m != 0.0 || self.charge.is_some()
     }
