@@ -1,12 +1,15 @@
 //! ArduCopter: its flight modes, their numbers, and its quirks, among them what its versions call their parameters.
 
+use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::identity::Version;
 
 /// ArduCopter's flight modes that Wingbeat uses, with their numbers in `HEARTBEAT.custom_mode`
 /// (<https://ardupilot.org/copter/docs/parameters.html#fltmode1>).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[repr(u8)]
 #[allow(missing_docs)]

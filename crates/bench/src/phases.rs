@@ -243,6 +243,9 @@ impl Autopilot for TimedAutopilot {
     fn suffer(&mut self, incident: Incident) -> Result<(), String> {
         self.inner.suffer(incident)
     }
+    fn acts_at_once(&self) -> bool {
+        self.inner.acts_at_once()
+    }
     fn simulated(&mut self) -> Option<&mut FlightController> {
         self.inner.simulated()
     }

@@ -33,6 +33,26 @@ height_m = 10.0
 model = "802.11a"
 draw = "packet"
 signatures = "stand-in"
+
+[conditions]
+gnss_bias_m = 1.0
+
+# On the second of two computers and of three, on the third, and on the second of two and the first of three.
+[[fault]]
+at_s = 54
+inflict = { gnss-lost = { aircraft = 2, for_s = 2 } }
+
+[[fault]]
+at_s = 56
+inflict = { battery-at = { aircraft = 3, percent = 25 } }
+
+[[fault]]
+at_s = 58
+inflict = { pilot-takes = { aircraft = 4, mode = "LAND" } }
+
+[[fault]]
+at_s = 60
+inflict = { autopilot-reboots = { aircraft = 2 } }
 "#;
 
 fn on(computer: u8, plan: &Path, arguments: &[&str]) -> Child {
@@ -44,6 +64,10 @@ fn on(computer: u8, plan: &Path, arguments: &[&str]) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap()
+}
+
+fn trace(table: &str) -> &str {
+    table.lines().find(|line| line.starts_with("trace ")).unwrap()
 }
 
 fn end(child: Child) -> (Option<i32>, String, String) {
@@ -80,12 +104,19 @@ fn one_two_and_three_computers_fly_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
     std::fs::write(&plan, PLAN).unwrap();
+    let without_faults = folder.path().join("calm.toml");
+    std::fs::write(&without_faults, PLAN.split_once("# On").unwrap().0).unwrap();
     let sitl = wingbeat_cosim::program::named("WINGBEAT_SITL");
     let flown_by = [Some("3.5.7".to_owned()), sitl.map(|path| format!("arducopter:{}", path.display()))];
     for (autopilot, repeat) in flown_by.iter().flatten().zip(["2", "1"]) {
         let by = ["--autopilot", autopilot, "--repeat", repeat];
         let (code, alone, said) = end(on(0, &plan, &by));
         assert_eq!(code, Some(0), "{said}");
+        for fault in 1..=4 {
+            assert!(said.contains(&format!(" s fault {fault}: ")), "{said}");
+        }
+        let (code, calm, _) = end(on(0, &without_faults, &by));
+        assert!(code == Some(0) && trace(&calm) != trace(&alone), "{calm}\n{alone}");
         for count in ["2", "3"] {
             let first = on(0, &plan, &[&by[..], &["--hosts", count]].concat());
             let at = "10.77.0.1:23500";

@@ -1,6 +1,7 @@
 //! Aircraft of one world on several computers. The first has the world, and some of the autopilots; the others, which may be slower to
 //! reach, fly the rest. Each stretch crosses once: what autopilots receive, how far they are to fly, and then what they sent and
-//! where they truly are. ArduCopter reads its ports each 10 ms, so nothing is lost by that.
+//! where they truly are. ArduCopter reads its ports each 10 ms, so nothing is lost by that. What happens to one (an
+//! [`Incident`]) crosses when it happens.
 //!
 //! What carries the messages is an [`Exchange`]: HELICS, whose time counts them, or channels in a test. Computers that do
 //! not fly alike are refused before anything flies: [`Identity`].
@@ -40,10 +41,13 @@ pub trait Answering {
     fn answer(&mut self, bytes: Vec<u8>) -> Result<()>;
 }
 
+/// Of the program, and of the messages between its computers.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), ", messages 2");
+
 /// By what a computer flies: equal on all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// This program's version.
+    /// This program's version: [`VERSION`].
     pub version: String,
     /// A hash over the plan with what was changed of it.
     pub plan: u64,
@@ -103,6 +107,7 @@ pub fn arithmetic() -> u64 {
     hash
 }
 
+/// Other versions of the program know the first by their places: what is new comes behind them, and [`VERSION`] counts on.
 #[derive(Debug, Serialize, Deserialize)]
 enum Said {
     /// What flies on the first computer.
@@ -113,6 +118,8 @@ enum Said {
     Stretch { until_us: u64, aircraft: Vec<Step> },
     /// There is no further flight.
     Over,
+    /// Something happens to an aircraft, behind what it was told before.
+    Incident { told: Step, incident: Incident },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -143,6 +150,7 @@ struct Flown {
 struct Arrived {
     bytes: Vec<u8>,
     next_us: u64,
+    acts_at_once: bool,
     position: [i32; 3],
     local: [f64; 3],
     velocity: [f64; 3],
@@ -161,6 +169,7 @@ impl Arrived {
         Self {
             bytes,
             next_us: autopilot.poll_timeout().as_micros(),
+            acts_at_once: autopilot.acts_at_once(),
             position: [latitude_e7, longitude_e7, altitude_mm],
             local: truth.local.to_array(),
             velocity: truth.velocity.to_array(),
@@ -291,6 +300,7 @@ impl Federation {
             bytes: Vec::new(),
             receiver: None,
             next: Instant::ZERO,
+            acts_at_once: false,
             truth: Truth {
                 position: home,
                 local: DVec3::ZERO,
@@ -339,6 +349,15 @@ impl State {
         for (number, aircraft) in pending {
             messages.push((number, postcard::to_stdvec(&Said::Stretch { until_us, aircraft })?));
         }
+        self.ask_flown(messages)
+    }
+
+    /// One of them does it at once.
+    fn tell(&mut self, number: usize, said: &Said) -> Result<()> {
+        self.ask_flown(vec![(number, postcard::to_stdvec(said)?)])
+    }
+
+    fn ask_flown(&mut self, messages: Vec<(usize, Vec<u8>)>) -> Result<()> {
         for (number, answer) in self.ask(messages)? {
             let Answered::Flown(flown) = answer else {
                 bail!("computer {number}: found {answer:?}, expected what was flown")
@@ -372,10 +391,20 @@ pub struct Remote {
     bytes: Vec<u8>,
     receiver: Option<Option<[u16; 8]>>,
     next: Instant,
+    acts_at_once: bool,
     truth: Truth,
 }
 
 impl Remote {
+    /// What it was told and has not flown by.
+    fn told(&mut self) -> Step {
+        Step {
+            aircraft: self.aircraft as u16,
+            bytes: std::mem::take(&mut self.bytes),
+            receiver: self.receiver.take(),
+        }
+    }
+
     /// Takes what came of it, and answers what it sent.
     fn arrive(&mut self) -> Result<Vec<u8>, String> {
         let there = format!("computer {}", self.computer);
@@ -384,7 +413,7 @@ impl Remote {
             arrived.ok_or_else(|| format!("{there}: found nothing of it, expected what it has flown"))?;
         let arrived = arrived.map_err(|why| format!("{there}: {why}"))?;
         self.truth = arrived.truth().map_err(|why| format!("{there}: {why}"))?;
-        self.next = Instant::from_micros(arrived.next_us);
+        (self.next, self.acts_at_once) = (Instant::from_micros(arrived.next_us), arrived.acts_at_once);
         Ok(arrived.bytes)
     }
 }
@@ -395,11 +424,7 @@ impl Autopilot for Remote {
     }
 
     fn begin(&mut self, until: Instant) {
-        let step = Step {
-            aircraft: self.aircraft as u16,
-            bytes: std::mem::take(&mut self.bytes),
-            receiver: self.receiver.take(),
-        };
+        let step = self.told();
         let mut state = self.federation.state();
         state.until = until;
         state.pending.entry(self.computer).or_default().push(step);
@@ -431,9 +456,18 @@ impl Autopilot for Remote {
         self.receiver = Some(channels.map(|RcChannels(pulses)| pulses));
     }
 
-    fn suffer(&mut self, _: Incident) -> Result<(), String> {
-        Err("found something that happens to the autopilot of another computer, expected none with --hosts"
-            .into())
+    fn suffer(&mut self, incident: Incident) -> Result<(), String> {
+        let flies = |steps: &Vec<Step>| steps.iter().any(|step| usize::from(step.aircraft) == self.aircraft);
+        if self.federation.state().pending.get(&self.computer).is_some_and(flies) {
+            return Err(format!("found {incident:?} within a stretch, expected it between two"));
+        }
+        let said = Said::Incident { told: self.told(), incident };
+        self.federation.state().tell(self.computer, &said).map_err(|error| format!("{error:#}"))?;
+        self.arrive().map(|_| ())
+    }
+
+    fn acts_at_once(&self) -> bool {
+        self.acts_at_once
     }
 }
 
@@ -486,40 +520,61 @@ pub fn serve(
                 }
             }
             Said::Stretch { until_us, aircraft } => {
-                let flown = fly(&mut flying, Instant::from_micros(until_us), aircraft);
-                let why = flown.iter().find_map(|one| one.result.as_ref().err());
-                failed = failed.and(why.map_or(Ok(()), |why| Err(anyhow!("{why}"))));
-                Answered::Flown(flown)
+                Answered::Flown(fly(&mut flying, Instant::from_micros(until_us), aircraft))
             }
+            Said::Incident { told, incident } => Answered::Flown(vec![suffer(&mut flying, told, incident)]),
             Said::Over => {
                 flying.clear();
                 link.answer(postcard::to_stdvec(&Answered::Ready(Vec::new()))?)?;
                 return differs.and(failed).map(|()| flights);
             }
         };
+        if let Answered::Flown(flown) = &answer {
+            let why = flown.iter().find_map(|one| one.result.as_ref().err());
+            failed = failed.and(why.map_or(Ok(()), |why| Err(anyhow!("{why}"))));
+        }
         link.answer(postcard::to_stdvec(&answer)?)?;
+    }
+}
+
+fn find(flying: &mut Started, number: usize) -> Result<&mut dyn Autopilot, String> {
+    match flying.iter_mut().find(|(index, _)| *index == number) {
+        Some((_, autopilot)) => Ok(&mut **autopilot),
+        None => Err("found no such aircraft here".into()),
+    }
+}
+
+fn tell(autopilot: &mut dyn Autopilot, step: &Step) {
+    autopilot.receive(&step.bytes);
+    if let Some(channels) = step.receiver {
+        autopilot.set_rc(channels.map(RcChannels));
     }
 }
 
 /// All begin before the first is waited for.
 fn fly(flying: &mut Started, until: Instant, steps: Vec<Step>) -> Vec<Flown> {
-    let wanted: Vec<usize> = steps.iter().map(|step| usize::from(step.aircraft)).collect();
-    for (step, number) in steps.into_iter().zip(&wanted) {
-        let Some((_, autopilot)) = flying.iter_mut().find(|(index, _)| index == number) else { continue };
-        autopilot.receive(&step.bytes);
-        if let Some(channels) = step.receiver {
-            autopilot.set_rc(channels.map(RcChannels));
-        }
+    for step in &steps {
+        // One that is not here is answered for below.
+        let Ok(autopilot) = find(flying, usize::from(step.aircraft)) else { continue };
+        tell(autopilot, step);
         autopilot.begin(until);
     }
-    let mut finish = |number: usize| {
-        let found = flying.iter_mut().find(|(index, _)| *index == number);
-        let (_, autopilot) = found.ok_or_else(|| "found no such aircraft here".to_owned())?;
+    let mut finish = |aircraft: u16| {
+        let autopilot = find(flying, usize::from(aircraft))?;
         let mut bytes = Vec::new();
         autopilot.finish(&mut bytes)?;
-        Ok(Arrived::of(&**autopilot, bytes))
+        Ok(Arrived::of(autopilot, bytes))
     };
-    wanted.into_iter().map(|number| Flown { aircraft: number as u16, result: finish(number) }).collect()
+    steps.iter().map(|step| Flown { aircraft: step.aircraft, result: finish(step.aircraft) }).collect()
+}
+
+fn suffer(flying: &mut Started, told: Step, incident: Incident) -> Flown {
+    let result = find(flying, usize::from(told.aircraft)).and_then(|autopilot| {
+        tell(autopilot, &told);
+        autopilot.suffer(incident)?;
+        Ok(Arrived::of(autopilot, Vec::new()))
+    });
+    Flown { aircraft: told.aircraft, result }
 }
 
 #[cfg(test)]
@@ -590,12 +645,22 @@ mod tests {
         (Threads(threads), joined)
     }
 
-    /// What five flight controllers send in so many stretches, and where each is in the end.
-    fn flown(mut autopilots: Vec<Box<dyn Autopilot>>) -> (Vec<u8>, Vec<Truth>) {
+    /// What five flight controllers send in so many stretches, in which this happens, and where each is in the end.
+    fn flown(
+        mut autopilots: Vec<Box<dyn Autopilot>>,
+        incidents: &[(usize, usize, Incident)],
+    ) -> (Vec<u8>, Vec<Truth>) {
         let mut sent = Vec::new();
         let mut now = autopilots.iter().map(|autopilot| autopilot.poll_timeout()).min().unwrap();
-        for _ in 0..3_000 {
-            let due: Vec<usize> = (0..5).filter(|&i| autopilots[i].poll_timeout() <= now).collect();
+        for stretch in 0..3_000 {
+            let mut due: Vec<usize> = (0..5).filter(|&i| autopilots[i].poll_timeout() <= now).collect();
+            for (_, aircraft, incident) in incidents.iter().filter(|(at, ..)| *at == stretch) {
+                // A pilot who takes it has a transmitter again.
+                autopilots[*aircraft].set_rc(None);
+                autopilots[*aircraft].suffer(*incident).unwrap();
+                assert!(autopilots[*aircraft].acts_at_once());
+                due = (0..5).filter(|i| due.contains(i) || i == aircraft).collect();
+            }
             due.iter().for_each(|&i| autopilots[i].begin(now));
             for i in due {
                 autopilots[i].finish(&mut sent).unwrap();
@@ -608,8 +673,23 @@ mod tests {
 
     #[test]
     fn what_is_flown_on_one_two_and_three_computers_is_the_same() {
-        let (expected, places) = flown((0..5).map(|index| controller(index).into()).collect());
+        // Each on every computer of two and three, but for the first aircraft.
+        let incidents: Vec<_> = [
+            Incident::PilotTakes(Mode::AltHold),
+            Incident::GnssLost(true),
+            Incident::BatteryAt { percent: 30.0 },
+            Incident::PositionDrifts { to_m: DVec3::new(3.0, 4.0, 1.0), within: Duration::from_secs(5) },
+            Incident::TextsGarbled(true),
+            Incident::Restarts,
+        ]
+        .into_iter()
+        .enumerate()
+        .flat_map(|(i, incident)| (1..5).map(move |aircraft| (500 + 301 * i + aircraft, aircraft, incident)))
+        .collect();
+        let alone = || (0..5).map(|index| controller(index).into()).collect();
+        let (expected, places) = flown(alone(), &incidents);
         assert!(expected.len() > 5_000, "{} bytes", expected.len());
+        assert!(flown(alone(), &[]).0 != expected, "nothing happened");
         for count in [2, 3] {
             let (threads, joined) = computers(count, identity());
             let federation = Federation::open(Box::new(threads), count, &identity()).unwrap();
@@ -621,7 +701,7 @@ mod tests {
                 }
                 Box::new(federation.autopilot(index, Autopilot::truth(&ours).position).unwrap())
             };
-            let (sent, truths) = flown((0..5).map(autopilot).collect());
+            let (sent, truths) = flown((0..5).map(autopilot).collect(), &incidents);
             assert_eq!((sent == expected, truths), (true, places.clone()), "{count} computers");
             // Each says why it refused, too.
             let refused = federation.begin(8, 1).unwrap_err().to_string();
@@ -632,6 +712,88 @@ mod tests {
                 assert_eq!(said, "found flight 8 of seed 1, expected 7 of 1");
             }
         }
+    }
+
+    /// Writes down what it is told, and has it with its next stretch.
+    #[derive(Debug)]
+    struct Noting(Arc<Mutex<Vec<String>>>, Truth);
+
+    impl Noting {
+        fn note(&self, what: String) {
+            self.0.lock().unwrap().push(what);
+        }
+    }
+
+    impl Autopilot for Noting {
+        fn receive(&mut self, bytes: &[u8]) {
+            self.note(format!("receives {bytes:?}"));
+        }
+        fn begin(&mut self, until: Instant) {
+            self.note(format!("begins {}", until.as_micros()));
+        }
+        fn finish(&mut self, _: &mut Vec<u8>) -> Result<(), String> {
+            Ok(())
+        }
+        fn poll_timeout(&self) -> Instant {
+            Instant::from_micros(70)
+        }
+        fn truth(&self) -> Truth {
+            self.1
+        }
+        fn place_in(&self, _: &Frame) -> DVec3 {
+            DVec3::ZERO
+        }
+        fn set_rc(&mut self, channels: Option<RcChannels>) {
+            self.note(format!("transmitter {}", channels.is_some()));
+        }
+        fn suffer(&mut self, incident: Incident) -> Result<(), String> {
+            self.note(format!("suffers {incident:?}"));
+            if incident == Incident::MotorsFail { Err("found motors".into()) } else { Ok(()) }
+        }
+    }
+
+    #[test]
+    fn what_happens_crosses_behind_what_was_told_before() {
+        let notes = Arc::new(Mutex::new(Vec::new()));
+        let ((to, told), (tell, from)) = (channel(), channel());
+        let (ours, home) = (Arc::clone(&notes), Autopilot::truth(&controller(0)));
+        let other = std::thread::spawn(move || {
+            let start = |_, _| {
+                let autopilot: Box<dyn Autopilot> = Box::new(Noting(Arc::clone(&ours), home));
+                Ok(vec![(1, autopilot)])
+            };
+            serve(2, &mut Thread(told, tell), &identity(), start)
+        });
+        let federation = Federation::open(Box::new(Threads(vec![(to, from)])), 2, &identity()).unwrap();
+        federation.begin(7, 1).unwrap();
+        let mut remote = federation.autopilot(1, home.position).unwrap();
+        assert!(!remote.acts_at_once());
+        remote.receive(&[1]);
+        remote.set_rc(Some(RcChannels::HOVER));
+        remote.suffer(Incident::GnssLost(true)).unwrap();
+        remote.receive(&[2]);
+        remote.suffer(Incident::Restarts).unwrap();
+        remote.set_rc(None);
+        remote.begin(Instant::from_micros(70));
+        let why = remote.suffer(Incident::Restarts).unwrap_err();
+        assert!(why.contains("within a stretch"), "{why}");
+        remote.finish(&mut Vec::new()).unwrap();
+        assert_eq!(remote.suffer(Incident::MotorsFail).unwrap_err(), "computer 2: found motors");
+        drop((remote, federation));
+        assert_eq!(other.join().unwrap().unwrap_err().to_string(), "found motors");
+        let expected = [
+            "receives [1]",
+            "transmitter true",
+            "suffers GnssLost(true)",
+            "receives [2]",
+            "suffers Restarts",
+            "receives []",
+            "transmitter false",
+            "begins 70",
+            "receives []",
+            "suffers MotorsFail",
+        ];
+        assert_eq!(*notes.lock().unwrap(), expected);
     }
 
     #[test]

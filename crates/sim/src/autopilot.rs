@@ -7,6 +7,7 @@
 
 use core::fmt::Debug;
 
+use serde::{Deserialize, Serialize};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant};
 
@@ -26,7 +27,7 @@ pub struct Motion {
 }
 
 /// What happens to an autopilot, its sensors, its battery or its pilot. When, and for how long, [`crate::faults::Fault`] says.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Incident {
     /// The motors fail, for good.
     MotorsFail,
@@ -90,11 +91,17 @@ pub trait Autopilot: Debug + Send {
     /// What the pilot's receiver delivers from now on; `None` is a lost radio link.
     fn set_rc(&mut self, channels: Option<RcChannels>);
 
-    /// Something happens to it, from its next stretch on.
+    /// Something happens to it, between two stretches; [`Autopilot::acts_at_once`] says when it shows.
     ///
     /// # Errors
     /// That cannot be done to it, and why.
     fn suffer(&mut self, incident: Incident) -> Result<(), String>;
+
+    /// Whether what it suffers is seen at once: then it may be asked to begin before its next stretch is due, as the simulated
+    /// flight controller. A program outside has it with its next stretch, whose time stays.
+    fn acts_at_once(&self) -> bool {
+        false
+    }
 
     /// The simulated flight controller, to look into it; a program outside has none.
     fn simulated(&mut self) -> Option<&mut FlightController> {

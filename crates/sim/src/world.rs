@@ -520,8 +520,7 @@ impl World {
         if let Err(why) = self.vehicles[vehicle].controller.suffer(incident) {
             self.failure.get_or_insert_with(|| format!("aircraft {}: {why}", vehicle + 1));
         }
-        // A program outside has it with its next stretch, whose time stays.
-        if self.vehicles[vehicle].controller.simulated().is_some() {
+        if self.vehicles[vehicle].controller.acts_at_once() {
             self.note_touched(vehicle);
         }
     }

@@ -587,6 +587,10 @@ impl Autopilot for FlightController {
         Self::set_rc(self, channels);
     }
 
+    fn acts_at_once(&self) -> bool {
+        true
+    }
+
     fn suffer(&mut self, incident: Incident) -> Result<(), String> {
         match incident {
             Incident::MotorsFail => self.fail_motors(),
