@@ -873,6 +873,25 @@ mod tests {
     }
 
     #[test]
+    fn what_simulated_flight_controllers_alone_have_is_noted_where_programs_fly() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("program"), "Copter V3.5.7").unwrap();
+        let notes = |plan: &str| {
+            let path = folder.path().join("plan.toml");
+            std::fs::write(&path, plan).unwrap();
+            Plan::read(&path).unwrap().notes(folder.path()).unwrap()
+        };
+        for (plan, key) in [
+            (include_str!("../plans/muscop-overhead-sitl.toml"), "swarm.clock_walk_ms"),
+            (include_str!("../plans/followme-formations.toml"), "follow.heading_noise_deg"),
+        ] {
+            assert!(notes(plan).is_empty(), "{key}");
+            let noted = notes(&format!("autopilot = \"arducopter:program\"\n{plan}"));
+            assert!(matches!(&noted[..], [one] if one.starts_with(key)), "{noted:?}");
+        }
+    }
+
+    #[test]
     fn bad_plans_name_the_line_or_the_key() {
         read(GOOD).unwrap();
         for (from, to, words) in [

@@ -27,7 +27,7 @@ use std::thread::JoinHandle;
 use std::time::Instant as Wall;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use wingbeat_autopilot::codec::Decoder;
+use wingbeat_autopilot::codec::{Decoder, text};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{MavMessage, MavModeFlag};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
@@ -223,8 +223,8 @@ struct Stretch {
     until: Instant,
     /// For the serial port, before its first step.
     bytes: Vec<u8>,
-    /// What the transmitter sends from its first step on.
-    channels: Option<RcChannels>,
+    /// What the transmitter sends from its first step on, which may be nothing.
+    channels: Option<Option<RcChannels>>,
     /// What happens before its first step.
     incidents: Vec<Incident>,
 }
@@ -246,7 +246,7 @@ pub struct Copter {
     truth: Truth,
     next: Instant,
     bytes: Vec<u8>,
-    channels: Option<RcChannels>,
+    channels: Option<Option<RcChannels>>,
     incidents: Vec<Incident>,
     stretch: Duration,
     /// Whether our physics moves it.
@@ -354,10 +354,7 @@ impl Autopilot for Copter {
     }
 
     fn set_rc(&mut self, channels: Option<RcChannels>) {
-        if channels.is_none() {
-            self.incidents.push(Incident::TransmitterLost(true));
-        }
-        self.channels = channels;
+        self.channels = Some(channels);
     }
 
     fn suffer(&mut self, incident: Incident) -> Result<(), String> {
@@ -512,7 +509,7 @@ impl Driver {
         }
         let steps = until.since(self.config.booted_at).as_micros() as u64 / STEP.as_micros() as u64;
         let mut bytes = Vec::new();
-        to_send.extend(self.incidents.bytes(self.time_s(), &self.body));
+        to_send.extend(self.incidents.bytes(self.time_s(), &self.body)?);
         if let Some(RcChannels(pulses)) = self.incidents.received() {
             let packet: Vec<u8> = pulses.iter().flat_map(|pulse| pulse.to_le_bytes()).collect();
             let receiver = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.receiver()));
@@ -534,12 +531,14 @@ impl Driver {
                 }
             }
         }
-        let (armed, mode) = (&mut self.armed, &mut self.mode);
-        self.decoder.push(&bytes, |frame| {
-            if let MavMessage::HEARTBEAT(heartbeat) = frame.message {
+        let (armed, mode, incidents) = (&mut self.armed, &mut self.mode, &mut self.incidents);
+        self.decoder.push(&bytes, |frame| match frame.message {
+            MavMessage::HEARTBEAT(heartbeat) => {
                 *armed = heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
                 *mode = Mode::from_number(heartbeat.custom_mode).unwrap_or(*mode);
             }
+            MavMessage::PARAM_VALUE(is) => incidents.answered(text(&*is.param_id), is.param_value),
+            _ => {}
         });
         Ok(Flown { bytes, truth: self.truth() })
     }
@@ -620,10 +619,13 @@ impl Driver {
     /// So after an answer that may have been crossed by n of them, n more packets are waited for. The last is
     /// right in any case: what comes after the next outputs are their own repetitions.
     fn answer_unnumbered(&mut self, packet: &[u8]) -> Result<()> {
-        while self.read_outputs(POLL_NEVER)? {}
+        // Within that time there is no repetition.
         if self.under_way() > ANSWERS_WITHIN {
-            // Behind a fresh repetition few can cross.
-            self.wait_for_outputs()?;
+            while self.read_outputs(POLL_NEVER)? {}
+            if self.under_way() > ANSWERS_WITHIN {
+                // Behind a fresh repetition few can cross.
+                self.wait_for_outputs()?;
+            }
         }
         let sensors = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.sensors()));
         let answered_at = Wall::now();

@@ -411,6 +411,18 @@ impl Scenario {
         if self.physics.is_some() && (self.gps_noise_m > 0.0 || self.imu != ImuNoise::default()) {
             notes.push("gps_noise_m, gnss_noise_m and noise of the inertial sensors: the simulator has its own sensors, without ours".into());
         }
+        if self.arducopter.is_some() {
+            let controllers = "simulated flight controllers alone have it, and this flight is flown without";
+            match &self.task {
+                Task::Swarm(swarm) if swarm.clock_walk_s > 0.0 => {
+                    notes.push(format!("swarm.clock_walk_ms: {controllers}"));
+                }
+                Task::Follow(follow) if follow.heading_noise_rad > 0.0 => {
+                    notes.push(format!("follow.heading_noise_deg: {controllers}"));
+                }
+                Task::Swarm(_) | Task::Own(_) | Task::Follow(_) => {}
+            }
+        }
         if self.arducopter.is_none() && self.imu != ImuNoise::default() {
             notes.push(
                 "conditions.gyroscope_noise_deg_s, accelerometer_noise_m_s2: ArduCopter programs have such sensors, simulated flight \
