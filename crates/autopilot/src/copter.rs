@@ -81,6 +81,12 @@ pub fn shapes_motion(version: Option<Version>) -> bool {
     version.is_none_or(|version| (version.major, version.minor) >= (4, 1))
 }
 
+/// Whether the vertical speed of GLOBAL_POSITION_INT is positive downwards, as MAVLink has it. Before 3.6 ArduCopter sent it
+/// positive upwards (<https://github.com/ArduPilot/ardupilot/pull/7672>); of an unknown version MAVLink's is assumed.
+pub fn reports_downward_speed(version: Option<Version>) -> bool {
+    version.is_none_or(|version| (version.major, version.minor) >= (3, 6))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +96,13 @@ mod tests {
         let version = |major, minor| Some(Version { major, minor, patch: 0 });
         let found = [version(3, 5), version(4, 0), version(4, 1), version(4, 7), version(5, 0), None];
         assert_eq!(found.map(shapes_motion), [false, false, true, true, true, true]);
+    }
+
+    #[test]
+    fn vertical_speed_is_downward_since_3_6_and_where_the_version_is_not_known() {
+        let version = |major, minor| Some(Version { major, minor, patch: 7 });
+        let found = [version(3, 4), version(3, 5), version(3, 6), version(4, 0), None];
+        assert_eq!(found.map(reports_downward_speed), [false, false, true, true, true]);
     }
 
     #[test]

@@ -163,6 +163,7 @@ fn one_two_and_three_computers_fly_the_same_bytes() {
         code == Some(2)
             && (said.contains("lost comms")
                 || said.contains("federation has ended")
+                || said.contains("computer 2 has left")
                 || said.contains("found nothing from")),
         "{code:?}: {said}"
     );

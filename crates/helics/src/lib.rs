@@ -84,6 +84,14 @@ pub enum Problem {
         /// How many.
         len: usize,
     },
+    /// Nothing can be sent to it any more.
+    #[error("computer {number} has left (HELICS: {why})")]
+    Left {
+        /// Which, counted from 1.
+        number: usize,
+        /// Its words.
+        why: String,
+    },
     /// The federation is over.
     #[error("the federation has ended: a computer of it has left, or its broker is gone")]
     Ended,
@@ -231,7 +239,11 @@ fn exchange(
     for middle_s in middles_s {
         if !is_sent {
             for (number, bytes) in messages {
-                federate.send(&name(*number), bytes, middle_s - SENT_BEFORE_S)?;
+                let sent = federate.send(&name(*number), bytes, middle_s - SENT_BEFORE_S);
+                sent.map_err(|problem| match problem {
+                    Problem::Failed { why, .. } => Problem::Left { number: *number, why },
+                    other => other,
+                })?;
             }
             is_sent = true;
         }

@@ -7,7 +7,7 @@ pub mod switch;
 use wingbeat_geo::{DVec3, Duration, Instant, Position};
 
 use crate::codec::{Frame, text};
-use crate::copter::Mode;
+use crate::copter::{Mode, reports_downward_speed};
 use crate::dialect::{
     EkfStatusFlags, HEARTBEAT_DATA, MavMessage, MavModeFlag, MavSeverity, MavSysStatusSensor,
     RC_CHANNELS_DATA, SYS_STATUS_DATA,
@@ -296,8 +296,9 @@ impl Telemetry {
                     self.disarmed_position = Some(position);
                 }
                 self.height_m = f64::from(m.relative_alt) * 1e-3;
+                let up = if reports_downward_speed(self.version) { -1e-2 } else { 1e-2 };
                 self.velocity_m_s =
-                    DVec3::new(f64::from(m.vy) * 1e-2, f64::from(m.vx) * 1e-2, f64::from(m.vz) * -1e-2);
+                    DVec3::new(f64::from(m.vy) * 1e-2, f64::from(m.vx) * 1e-2, f64::from(m.vz) * up);
                 if m.hdg != u16::MAX {
                     self.heading_rad = (f64::from(m.hdg) * 1e-2).to_radians();
                 }
@@ -544,9 +545,14 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(
-            t.on_frame(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(real))),
+            t.on_frame(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(real.clone()))),
             TelemetryEvent::Position
         );
+        assert_eq!(t.velocity_m_s, DVec3::new(0.0, 1.0, 0.5));
+        // The same climb of ArduCopter 3.5, once it has said that it is that.
+        t.version = Some(Version { major: 3, minor: 5, patch: 7 });
+        let upward = GLOBAL_POSITION_INT_DATA { vz: 50, ..real };
+        t.on_frame(Instant::ZERO, &frame(1, MavMessage::GLOBAL_POSITION_INT(upward)));
         assert_eq!(t.velocity_m_s, DVec3::new(0.0, 1.0, 0.5));
     }
 }

@@ -583,6 +583,7 @@ impl FlightController {
         let cm_s = |m_s: f64| (m_s * 1e2) as i16;
         // Without a position the filter holds its place, and its velocity with it.
         let over_ground = if is_known { state.velocity.truncate() } else { DVec2::ZERO };
+        let is_downward = self.profile() != Profile::Copter357;
         MavMessage::GLOBAL_POSITION_INT(GLOBAL_POSITION_INT_DATA {
             time_boot_ms: self.boot_ms(),
             lat: if known { position.latitude_e7 } else { 0 },
@@ -591,7 +592,7 @@ impl FlightController {
             relative_alt: libm::round(relative_m * 1e3) as i32,
             vx: cm_s(over_ground.y),
             vy: cm_s(over_ground.x),
-            vz: cm_s(-state.velocity.z),
+            vz: cm_s(if is_downward { -state.velocity.z } else { state.velocity.z }),
             hdg: (self.nose_rad().to_degrees() * 1e2) as u16 % 36_000,
         })
     }
