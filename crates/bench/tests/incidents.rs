@@ -1,14 +1,19 @@
-//! What happens to a real ArduCopter in lock step has the effect that it has in the field. Needs `WINGBEAT_SITL` (3.5) or
-//! `WINGBEAT_SITL_4` (4.x).
+//! What happens to a real ArduCopter in lock step has the effect that it has in the field, and what it reports of how it flies is so.
+//! Needs `WINGBEAT_SITL` (3.5) or `WINGBEAT_SITL_4` (4.x).
 #![cfg(target_os = "linux")]
 #![allow(deprecated, reason = "ArduCopter 3.5 takes modes by SET_MODE")]
 
 use std::path::Path;
 use std::time::Duration as Wall;
 
+use wingbeat_autopilot::Telemetry;
 use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_v1};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_autopilot::dialect::{COMMAND_LONG_DATA, MavCmd, MavMessage, MavModeFlag, SET_MODE_DATA};
+use wingbeat_autopilot::dialect::{
+    COMMAND_LONG_DATA, MavCmd, MavFrame, MavMessage, MavModeFlag, PositionTargetTypemask, SET_MODE_DATA,
+    SET_POSITION_TARGET_LOCAL_NED_DATA,
+};
+use wingbeat_autopilot::telemetry::TelemetryEvent;
 use wingbeat_bench::sitl::parameters::{self, Wanted};
 use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
 use wingbeat_cosim::incidents::Sensors;
@@ -32,6 +37,9 @@ struct Bench {
     at: Option<DVec3>,
     up_ms: u32,
     bytes: Vec<u8>,
+    telemetry: Telemetry,
+    /// What a companion knew with each position report, and what was so.
+    reported: Vec<(Telemetry, Truth)>,
 }
 
 impl Bench {
@@ -55,7 +63,17 @@ impl Bench {
         };
         let copter = Copter::start(&LockStep::find(program).unwrap(), config).unwrap();
         let decoder = Decoder::default();
-        Self { copter, now: Instant::ZERO, decoder, percent: -1, at: None, up_ms: 0, bytes: Vec::new() }
+        Self {
+            copter,
+            now: Instant::ZERO,
+            decoder,
+            percent: -1,
+            at: None,
+            up_ms: 0,
+            bytes: Vec::new(),
+            telemetry: Telemetry::default(),
+            reported: Vec::new(),
+        }
     }
 
     fn send(&mut self, message: &MavMessage) {
@@ -89,22 +107,29 @@ impl Bench {
             self.copter.finish(&mut bytes).unwrap();
             self.bytes.extend_from_slice(&bytes);
             let (percent, at, up_ms) = (&mut self.percent, &mut self.at, &mut self.up_ms);
-            self.decoder.push(&bytes, |frame| match frame.message {
-                MavMessage::SYS_STATUS(status) => *percent = status.battery_remaining,
-                MavMessage::GLOBAL_POSITION_INT(place) => {
-                    *up_ms = place.time_boot_ms;
-                    // As ArduCopter says that it has no position.
-                    if (place.lat, place.lon) == (0, 0) {
-                        return;
-                    }
-                    let place = Position {
-                        latitude_e7: place.lat,
-                        longitude_e7: place.lon,
-                        altitude_mm: HOME.altitude_mm + place.relative_alt,
-                    };
-                    *at = Some(Frame::new(HOME).to_local(place));
+            let (now, truth) = (self.now, self.copter.truth());
+            let (telemetry, reported) = (&mut self.telemetry, &mut self.reported);
+            self.decoder.push(&bytes, |frame| {
+                if telemetry.on_frame(now, &frame) == TelemetryEvent::Position {
+                    reported.push((telemetry.clone(), truth));
                 }
-                _ => {}
+                match frame.message {
+                    MavMessage::SYS_STATUS(status) => *percent = status.battery_remaining,
+                    MavMessage::GLOBAL_POSITION_INT(place) => {
+                        *up_ms = place.time_boot_ms;
+                        // As ArduCopter says that it has no position.
+                        if (place.lat, place.lon) == (0, 0) {
+                            return;
+                        }
+                        let place = Position {
+                            latitude_e7: place.lat,
+                            longitude_e7: place.lon,
+                            altitude_mm: HOME.altitude_mm + place.relative_alt,
+                        };
+                        *at = Some(Frame::new(HOME).to_local(place));
+                    }
+                    _ => {}
+                }
             });
         }
     }
@@ -137,6 +162,45 @@ impl Bench {
         self.until("armed", 5, |_, truth| truth.armed);
         self.command(MavCmd::MAV_CMD_NAV_TAKEOFF, 0.0, 20.0);
         self.until("in the air", 30, |_, truth| truth.local.z > 18.0);
+    }
+}
+
+/// Climbs, flies east, sinks and lands: what a companion knows of that is so.
+fn reports(program: &Path) {
+    let mut bench = Bench::new(program, Sensors::default());
+    bench.fly(30);
+    bench.command(MavCmd::MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES, 1.0, 0.0);
+    bench.until("its version", 5, |bench, _| bench.telemetry.version.is_some());
+    bench.reported.clear();
+    bench.takes_off();
+    for _ in 0..10 {
+        bench.send(&MavMessage::SET_POSITION_TARGET_LOCAL_NED(SET_POSITION_TARGET_LOCAL_NED_DATA {
+            vy: 4.0,
+            // Velocities alone.
+            type_mask: PositionTargetTypemask::from_bits_truncate(0x0dc7),
+            target_system: 1,
+            coordinate_frame: MavFrame::MAV_FRAME_LOCAL_NED,
+            ..Default::default()
+        }));
+        bench.fly(1);
+    }
+    bench.suffer(Incident::PilotTakes(Mode::Land));
+    bench.until("on the ground", 60, |_, truth| truth.landed && !truth.armed);
+    let of = |share: fn(&Telemetry) -> f64| {
+        let all = bench.reported.iter().map(|(telemetry, _)| share(telemetry));
+        all.fold((0.0_f64, 0.0_f64), |(least, most), share| (least.min(share), most.max(share)))
+    };
+    let ((sinks, climbs), (_, east)) = (of(|t| t.velocity_m_s.z), of(|t| t.velocity_m_s.x));
+    assert!(sinks < -1.0 && climbs > 2.0 && east > 3.0, "{sinks} {climbs} {east} m/s");
+    for (telemetry, truth) in &bench.reported {
+        let off_m_s = (telemetry.velocity_m_s - truth.velocity).length();
+        let off_m = (Frame::new(HOME).to_local(telemetry.position.unwrap()) - truth.local).length();
+        let turned_rad = (telemetry.heading_rad - truth.heading_rad).sin().abs();
+        let height_off_m = (telemetry.height_m - truth.local.z).abs();
+        assert!(
+            off_m_s < 1.0 && off_m < 2.0 && height_off_m < 1.0 && turned_rad < 0.1,
+            "{off_m_s} m/s, {off_m} m, {height_off_m} m, {turned_rad} rad off: {telemetry:?}, {truth:?}"
+        );
     }
 }
 
@@ -221,6 +285,7 @@ fn battery_and_reboot(program: &Path) {
 
 fn suffers(key: &str) {
     let Some(program) = wingbeat_cosim::program::named(key) else { return };
+    reports(&program);
     battery_and_reboot(&program);
     let sensors = Sensors { seed: 1, battery_mah: Some(5_000.0), ..Sensors::default() };
     let noisy = Sensors {
