@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand};
+use serde::Deserialize;
 
 const PREFIX: &str = "wingbeat-";
 
@@ -59,6 +60,10 @@ const AIRCRAFT: &str = "onboard";
 
 /// What replays flight logs.
 const REPLAYS: &[&str] = &["record", "bench", "cli", "daemon-tests"];
+
+/// Builds of their own that have some of our crates: their lock files do not follow the workspace's by themselves, and a build with
+/// `--locked` refuses one that has stayed behind.
+const OTHER_LOCKS: &[&str] = &["fuzz/Cargo.lock", "tests/frames/Cargo.lock"];
 
 /// A dependency of one of our crates on another, without the packages' common prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,6 +122,20 @@ pub(crate) fn run(root: &Path) -> Result<String> {
             }
         }
     }
+    for lock in OTHER_LOCKS {
+        let path = root.join(lock);
+        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let locked: LockFile = toml::from_str(&text).with_context(|| format!("{}", path.display()))?;
+        for package in &packages {
+            let linked = package.dependencies.iter().filter(|dependency| {
+                dependency.kind == DependencyKind::Normal
+                    && !dependency.optional
+                    && dependency.target.is_none()
+            });
+            let linked: Vec<&str> = linked.map(|dependency| dependency.name.as_str()).collect();
+            problems.extend(lock_problem(lock, &locked, &package.name, &linked));
+        }
+    }
     problems.extend(row_problems(&names));
     problems.extend(edges.iter().filter_map(forbidden));
     problems.extend(NEVER_IN_THE_AIRCRAFT.iter().filter_map(|to| reached(&edges, AIRCRAFT, to)));
@@ -124,6 +143,30 @@ pub(crate) fn run(root: &Path) -> Result<String> {
         bail!("layers: {} against the design's rules:\n  {}", problems.len(), problems.join("\n  "));
     }
     Ok(format!("layers: {} crates, {} edges between them, all downwards", packages.len(), edges.len()))
+}
+
+/// What of a lock file is looked at.
+#[derive(Debug, Deserialize)]
+struct LockFile {
+    package: Vec<Locked>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Locked {
+    name: String,
+    /// Names, some with a version behind.
+    #[serde(default)]
+    dependencies: Vec<String>,
+}
+
+/// A crate of ours that links something which a lock file does not have with it.
+fn lock_problem(lock: &str, locked: &LockFile, package: &str, linked: &[&str]) -> Option<String> {
+    let found = locked.package.iter().find(|locked| locked.name == package)?;
+    let names: Vec<&str> = found.dependencies.iter().filter_map(|name| name.split(' ').next()).collect();
+    let missing = linked.iter().find(|name| !names.contains(*name))?;
+    Some(format!(
+        "{lock}: found {package} without {missing}, expected it as in its manifest: `cargo metadata` in that folder writes the file"
+    ))
 }
 
 /// Datagrams that are opened without a proof belong to the ground's programs.
@@ -270,6 +313,19 @@ fn tuple_wildcards(file: &Path, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_file_that_has_stayed_behind_is_found() {
+        let text = "version = 4\n[[package]]\nname = \"wingbeat-geo\"\nversion = \"0.1.0\"\n\
+            dependencies = [\n \"glam\",\n \"syn 2.0.1\",\n]\n[[package]]\nname = \"glam\"\nversion = \"0.34.2\"\n";
+        let locked: LockFile = toml::from_str(text).unwrap();
+        let found =
+            |package: &str, linked: &[&str]| lock_problem("fuzz/Cargo.lock", &locked, package, linked);
+        assert_eq!(found("wingbeat-geo", &["glam", "syn"]), None);
+        assert_eq!(found("wingbeat-wire", &["serde"]), None, "not of that build");
+        let problem = found("wingbeat-geo", &["glam", "serde"]).unwrap();
+        assert!(problem.starts_with("fuzz/Cargo.lock: found wingbeat-geo without serde, "), "{problem}");
+    }
 
     #[test]
     fn an_arm_for_any_tuple_is_found_where_it_stands() {
