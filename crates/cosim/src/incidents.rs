@@ -118,12 +118,14 @@ impl Monitor {
         }
         self.due_s = time_s + TOLD_EACH_S;
         self.used_mah -= std::mem::take(&mut self.untaken_mah);
+        // What it has not taken is told again otherwise, or it would be repeated.
+        let is_untaken = self.told_a != self.taken_a;
         self.told_a = self.taken_a;
         let left_mah = battery.used_mah() - self.used_mah;
         let amperes = battery.current_a() - self.simulated_a() + left_mah * 3.6 / TOLD_EACH_S;
         let sags_v = if self.has_current { FULL_THROTTLE_V * self.throttle } else { 0.0 };
         let volts = battery.voltage_v() + sags_v;
-        let is_other_a = (amperes - self.told_a).abs() > TOLD_WITHIN_A;
+        let is_other_a = is_untaken || (amperes - self.told_a).abs() > TOLD_WITHIN_A;
         let is_other_v = self.told_v.is_none_or(|told_v| (volts - told_v).abs() > TOLD_WITHIN_V);
         if is_other_a {
             self.told_a = amperes;
@@ -609,6 +611,20 @@ mod tests {
             let used_mah = used_mah(&mut incidents, &mut body, 3, [0.55; MOTORS], 0);
             assert!((used_mah - body.battery().used_mah()).abs() < 10.0, "{used_mah} mAh");
         }
+    }
+
+    #[test]
+    fn a_current_that_was_not_taken_is_not_repeated_when_it_is_none_any_more() {
+        let sensors = Sensors { battery_mah: Some(5_000.0), ..Sensors::default() };
+        let (mut incidents, body) = (Incidents::new(sensors, false), body());
+        // More than our physics has used: it is to measure less.
+        incidents.monitor.used_mah = 10.0;
+        let set_a =
+            |bytes: Vec<u8>| set(&bytes).iter().find(|(name, _)| name == AMP_OFFSET).map(|(_, v)| -v * 17.0);
+        assert!(set_a(incidents.bytes(10.0, &body).unwrap()).unwrap() < -30.0);
+        incidents.monitor.used_mah = 0.0;
+        let now_a = set_a(incidents.bytes(11.0, &body).unwrap()).unwrap();
+        assert!(now_a.abs() < 1.0, "{now_a} A");
     }
 
     #[test]
