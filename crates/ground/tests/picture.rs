@@ -31,7 +31,7 @@ async fn a_silent_aircraft_is_lost_and_its_last_status_stays() {
     fake.lock().mute = true;
     let lost = picture(&handle, "it is lost", |p| p.aircraft[0].link == LinkState::Lost).await;
     assert!(
-        lost.aircraft[0].age_ms > Some(1500) && lost.aircraft[0].status.is_some(),
+        lost.aircraft[0].age_ms >= Some(1500) && lost.aircraft[0].status.is_some(),
         "{:?}",
         lost.aircraft[0]
     );
