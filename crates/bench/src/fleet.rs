@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 use wingbeat_api::{
-    self as api, AircraftStatus, Command, FleetCommandRequest, FleetMissionUpload, LinkState, LogLine,
-    MissionItem, MissionUpload,
+    self as api, AircraftStatus, Command, FleetCommandRequest, FleetMissionUpload, FleetPicture, LinkState,
+    LogLine, MissionItem, MissionUpload, VehicleOutcome,
 };
 use wingbeat_geo::{DVec3, Duration, Frame};
 use wingbeat_ground::Ground;
@@ -42,6 +42,10 @@ const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
 const ATTEMPTS: u32 = 100;
 /// this far apart, in real time.
 const ATTEMPT_PERIOD: Duration = Duration::from_millis(100);
+/// *Setup* can be pressed within this, in real time: ArduCopter takes half a minute to know where it is.
+const SETUP_WITHIN_S: f64 = 120.0;
+/// What the ids of commands begin with that no operator pressed.
+const PRESSED: &str = "auto-";
 /// A mission that is not over after so much simulated time has failed.
 const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
@@ -116,7 +120,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     println!("{summary}, simulated ArduCopter {profile}, {} times real time, seed {seed}", clock.speed());
     let mut stop = pin!(stop);
     let ended = tokio::select! {
-        flown = fleet.watch(auto.then_some(&ground), TIME_LIMIT) => fleet.report(&flown?),
+        flown = fleet.watch(auto.then_some(Press { ground: &ground, is_watched: !headless }), TIME_LIMIT) => fleet.report(&flown?),
         () = &mut stop => Ended::Stopped,
     };
     if ended != Ended::Stopped && !headless {
@@ -339,14 +343,19 @@ impl Fleet {
         self.daemons[i].status().borrow().clone()
     }
 
-    /// Samples until the flight is over, or fails after `limit` of simulated time.
-    pub(crate) async fn watch(
-        &self,
-        press: Option<&wingbeat_ground::Handle>,
-        limit: Duration,
-    ) -> Result<Observer> {
+    /// Samples until the flight is over, or `limit` of simulated time has passed.
+    ///
+    /// # Errors
+    /// Nothing begins, and no operator is there who could help.
+    pub(crate) async fn watch(&self, press: Option<Press<'_>>, limit: Duration) -> Result<Observer> {
         let mut observer = Observer::new(self.scenario.aircraft(), self.scenario.collision_distance_m);
-        let mut progress = Progress::default();
+        let mut progress = Progress {
+            printed: String::new(),
+            flew: false,
+            setup_pressed: false,
+            start_pressed: false,
+            settled: false,
+        };
         let mut at = self.clock.now();
         loop {
             at = at + SAMPLE_PERIOD;
@@ -358,8 +367,10 @@ impl Fleet {
                 self.started.set(now);
             }
             progress.report(now.as_secs_f64(), &statuses);
-            if let Some(ground) = press {
-                progress.press(ground).await;
+            if let Some(press) = &press {
+                // As the operator and ArduCopter have it, which wait in real time.
+                let waited_s = now.as_secs_f64() / self.clock.speed();
+                progress.press(press, waited_s).await?;
             }
             let over = statuses.iter().all(|s| is_over(s)) && progress.flew;
             if over || now.since(wingbeat_geo::Instant::ZERO) > limit {
@@ -427,13 +438,21 @@ fn is_over(status: &AircraftStatus) -> bool {
     matches!(status.phase, api::Phase::Finished | api::Phase::Aborted) && !status.flight_controller.armed
 }
 
+/// The console whose *Setup* and *Start* are pressed without an operator.
+pub(crate) struct Press<'a> {
+    pub(crate) ground: &'a wingbeat_ground::Handle,
+    /// Whether there is an operator at its page, who may press again: a refusal is no end then.
+    pub(crate) is_watched: bool,
+}
+
 /// The swarm's progress, as it is printed.
-#[derive(Default)]
 struct Progress {
     printed: String,
     flew: bool,
     setup_pressed: bool,
     start_pressed: bool,
+    /// Every aircraft has done what *Start* asked of it, or will not.
+    settled: bool,
 }
 
 impl Progress {
@@ -465,20 +484,123 @@ impl Progress {
     }
 
     /// Presses *Setup*, then *Start*, as soon as the console would let an operator do it.
-    async fn press(&mut self, ground: &wingbeat_ground::Handle) {
-        if self.start_pressed {
-            return;
+    ///
+    /// # Errors
+    /// An aircraft refuses one, or *Setup* has stayed blocked, and no operator is there.
+    async fn press(&mut self, press: &Press<'_>, waited_s: f64) -> Result<()> {
+        if self.settled {
+            return Ok(());
         }
-        let Ok(picture) = ground.picture().await else { return };
+        let Ok(picture) = press.ground.picture().await else { return Ok(()) };
+        let waited_s = (!self.setup_pressed).then_some(waited_s);
+        let refusal = if press.is_watched { None } else { refusal(&picture, waited_s) };
+        if let Some(refusal) = refusal {
+            bail!(refusal);
+        }
+        self.settled = self.start_pressed && is_settled(&picture);
         let (command, pressed) = match (picture.actions.setup, picture.actions.start) {
             (true, _) if !self.setup_pressed => (Command::Setup, &mut self.setup_pressed),
-            (_, true) => (Command::Start, &mut self.start_pressed),
-            _ => return,
+            (_, true) if !self.start_pressed => (Command::Start, &mut self.start_pressed),
+            _ => return Ok(()),
         };
-        let request = FleetCommandRequest { id: format!("auto-{command:?}"), command, vehicles: Vec::new() };
-        match ground.command(request).await {
+        let request =
+            FleetCommandRequest { id: format!("{PRESSED}{command:?}"), command, vehicles: Vec::new() };
+        match press.ground.command(request).await {
             Ok(_) => *pressed = true,
             Err(refused) => println!("{command:?} refused: {refused}"),
         }
+        Ok(())
+    }
+}
+
+/// Whether nothing more becomes of the *Start* that was pressed.
+fn is_settled(picture: &FleetPicture) -> bool {
+    let start = picture.commands.iter().find(|c| c.command == Command::Start && c.id.starts_with(PRESSED));
+    let is_open = |outcome| matches!(outcome, VehicleOutcome::Sending | VehicleOutcome::Accepted);
+    start.is_some_and(|start| !start.results.iter().any(|result| is_open(result.outcome)))
+}
+
+/// Why nothing begins: an aircraft refuses what was pressed, or *Setup* has been blocked for so long.
+fn refusal(picture: &FleetPicture, waited_s: Option<f64>) -> Option<String> {
+    let pressed = picture.commands.iter().filter(|command| command.id.starts_with(PRESSED));
+    let mut results = pressed.flat_map(|command| command.results.iter().map(move |r| (command.command, r)));
+    if let Some((command, result)) = results.find(|(_, result)| result.outcome == VehicleOutcome::Failed) {
+        let mut known = picture.aircraft.iter().filter_map(|aircraft| aircraft.status.as_ref());
+        let name = known.find(|s| s.id == result.vehicle).map_or(&result.vehicle, |status| &status.name);
+        return Some(format!("{name} refuses {command:?}: {}", result.detail));
+    }
+    let blocked = waited_s? > SETUP_WITHIN_S && !picture.actions.setup;
+    blocked.then(|| format!("Setup is blocked for {SETUP_WITHIN_S} s: {}", picture.actions.setup_blocked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wingbeat_api::{Actions, FleetCommand, FleetCommandResult};
+
+    fn picture(results: Vec<FleetCommandResult>, setup_blocked: &str) -> FleetPicture {
+        let command = FleetCommand {
+            id: "auto-Setup".into(),
+            command: Command::Setup,
+            time_ms: 0,
+            note: String::new(),
+            by: String::new(),
+            results,
+        };
+        let operators = FleetCommand {
+            id: "page-1".into(),
+            results: vec![result(VehicleOutcome::Failed)],
+            ..command.clone()
+        };
+        FleetPicture {
+            time_ms: 0,
+            version: String::new(),
+            console: String::new(),
+            started_unix_ms: 0,
+            has_map: false,
+            has_tiles: false,
+            corrections: None,
+            listening: None,
+            checklist: None,
+            aircraft: Vec::new(),
+            missions: Vec::new(),
+            commands: vec![operators, command],
+            actions: Actions {
+                setup: setup_blocked.is_empty(),
+                setup_blocked: setup_blocked.into(),
+                start: false,
+                start_blocked: String::new(),
+            },
+            log: Vec::new(),
+        }
+    }
+
+    fn result(outcome: VehicleOutcome) -> FleetCommandResult {
+        FleetCommandResult { vehicle: "0000000000000002".into(), outcome, detail: "no GNSS fix".into() }
+    }
+
+    #[test]
+    fn what_an_aircraft_refuses_ends_the_flight_with_its_reason() {
+        for (outcome, is_refused) in [
+            (VehicleOutcome::Sending, false),
+            (VehicleOutcome::Accepted, false),
+            (VehicleOutcome::EffectSeen, false),
+            (VehicleOutcome::Failed, true),
+            (VehicleOutcome::Expired, false),
+        ] {
+            let why = refusal(&picture(vec![result(VehicleOutcome::Accepted), result(outcome)], ""), None);
+            let expected = is_refused.then(|| "0000000000000002 refuses Setup: no GNSS fix".to_owned());
+            assert_eq!(why, expected, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_setup_that_stays_blocked_ends_the_flight_with_its_reason() {
+        let blocked = picture(Vec::new(), "UAV 2: battery");
+        let late = SETUP_WITHIN_S + 0.1;
+        assert_eq!(refusal(&blocked, Some(SETUP_WITHIN_S)), None);
+        assert_eq!(refusal(&blocked, Some(late)), Some("Setup is blocked for 120 s: UAV 2: battery".into()));
+        assert_eq!(refusal(&blocked, None), None, "it was pressed");
+        assert_eq!(refusal(&picture(Vec::new(), ""), Some(late)), None, "it can be pressed now");
     }
 }

@@ -93,7 +93,7 @@ impl Answering for Another {
 /// The flights cannot be divided, there is no HELICS, or a computer is not there or flies otherwise.
 pub(crate) fn open(hosts: Hosts, jobs: &mut Jobs) -> Result<()> {
     hosts.check()?;
-    let identity = identity(jobs)?;
+    let identity = identity(jobs, hosts.count)?;
     // HELICS says it in other words, and after half a minute.
     let port = std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, hosts.port));
     drop(port.with_context(|| format!("hosts.port: found {}, expected a port that is free", hosts.port))?);
@@ -119,7 +119,7 @@ pub fn join(plan: &Plan, folder: &Path, seed: u64, join: Join) -> Result<u64> {
     let number = join.number;
     ensure!((2..=count).contains(&number), "--number: found {number}, expected 2 to {count}");
     let jobs = Jobs::of(plan, folder, seed)?;
-    let identity = identity(&jobs)?;
+    let identity = identity(&jobs, count)?;
     let member = Member::join(join, SILENCE).context("hosts")?;
     let start = |hash, seed| {
         let mut all = jobs.all.iter();
@@ -132,7 +132,7 @@ pub fn join(plan: &Plan, folder: &Path, seed: u64, join: Join) -> Result<u64> {
     serve(number, &mut Another(member), &identity, start)
 }
 
-fn identity(jobs: &Jobs) -> Result<Identity> {
+fn identity(jobs: &Jobs, computers: usize) -> Result<Identity> {
     let mut plan = blake3::Hasher::new();
     let mut program = 0;
     for (scenario, seed) in &jobs.all {
@@ -143,7 +143,7 @@ fn identity(jobs: &Jobs) -> Result<Identity> {
         }
     }
     let version = VERSION.to_owned();
-    Ok(Identity { version, plan: first(&plan.finalize()), arithmetic: arithmetic(), program })
+    Ok(Identity { version, plan: first(&plan.finalize()), arithmetic: arithmetic(), program, computers })
 }
 
 /// Of a flight, wherever the files of its computer are.

@@ -453,6 +453,16 @@ impl Plan {
         Ok(rows)
     }
 
+    /// What is measured or kept on one computer is refused where the plan has several.
+    ///
+    /// # Errors
+    /// It has.
+    pub fn on_one_computer(&self, what: &str) -> Result<()> {
+        let count = self.hosts.map_or(1, |hosts| hosts.count);
+        ensure!(count == 1, "{what}: found a plan for {count} computers (hosts), expected one without");
+        Ok(())
+    }
+
     /// The flights of the plan for one seed, one per row. Random missions are drawn from the seed.
     ///
     /// # Errors
@@ -528,6 +538,10 @@ impl Plan {
             "broadcasts: found some and no media, expected media: agents transmit what they need themselves"
         );
         self.broadcasts.iter().try_for_each(Broadcasts::check)?;
+        ensure!(
+            self.media.is_empty() || self.hosts.is_none(),
+            "media: found some in a plan for several computers (hosts), expected one medium in the flight"
+        );
         let settings = axes::combinations(&self.vary.axes)?;
         let methods: Vec<Option<&str>> = match &*self.vary.method {
             [] => vec![None],

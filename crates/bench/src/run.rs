@@ -61,6 +61,10 @@ pub fn run_recorded(
     threads: usize,
     record: Option<&Path>,
 ) -> Result<Outcome> {
+    ensure!(
+        plan.hosts.is_none() || plan.saturation.is_none() && plan.guidance.is_none(),
+        "hosts: found a plan without aircraft, expected flights"
+    );
     if let Some(saturation) = &plan.saturation {
         return saturate(plan, saturation, folder, seed, threads);
     }
@@ -88,6 +92,7 @@ pub fn run_watched(plan: &Plan, folder: &Path, seed: u64) -> Result<(Outcome, Ve
         plan.saturation.is_none() && plan.guidance.is_none(),
         "--phases: found a plan without aircraft, expected flights"
     );
+    plan.on_one_computer("--phases")?;
     let jobs = Jobs::of(plan, folder, seed)?;
     let (mut flights, mut phases) = (Vec::new(), Vec::new());
     for (scenario, seed) in &jobs.all {

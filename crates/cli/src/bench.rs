@@ -570,6 +570,7 @@ fn choose_pilot(plan: &mut Plan, pilot: Option<&str>) -> Result<()> {
 fn fleet_scenario(arguments: &FleetArguments) -> Result<Scenario> {
     let Some(path) = &arguments.plan else { return described(arguments) };
     let mut plan = Plan::read(path)?;
+    plan.on_one_computer("bench fleet")?;
     plan.keep(arguments.uavs, arguments.variant)?;
     choose_pilot(&mut plan, arguments.pilot.as_deref())?;
     let scenarios = plan.scenarios(path.parent().unwrap_or(Path::new(".")), arguments.seed)?;
@@ -696,7 +697,7 @@ fn fly_sitl(arguments: &SitlArguments) -> Result<ExitCode> {
 }
 
 /// Continues in a network of our own, or warns that SITL's ports are open.
-fn own_network(host: bool) {
+pub(crate) fn own_network(host: bool) {
     if sitl::network::is_own() {
         return;
     }

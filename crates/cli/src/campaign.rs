@@ -167,6 +167,7 @@ pub(crate) fn submit(arguments: &SubmitArguments) -> Result<ExitCode> {
     let plan = read_plan(run)?;
     let plan_file = absolute(&run.plan)?;
     // What cannot be flown is said now, not by each task.
+    plan.on_one_computer("--out")?;
     plan.flights(run.plan.parent().unwrap_or(Path::new(".")), run.seed)?;
     let program = std::env::current_exe().context("the path of this program")?;
     let mut command = vec![program.display().to_string()];

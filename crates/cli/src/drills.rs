@@ -13,7 +13,7 @@ use wingbeat_bench::plan::ARDUCOPTER;
 use wingbeat_geo::formation::Layout;
 use wingbeat_sim::motion::Profile;
 
-use crate::bench::program_of;
+use crate::bench::{own_network, program_of};
 
 /// In which conditions drills are flown.
 #[derive(Args)]
@@ -83,7 +83,9 @@ impl ConditionsArguments {
         })?;
         // Named once by a process; conditions are copied for each drill.
         let program: &'static Path = Box::leak(path.into_boxed_path());
-        Conditions::default().flown_by(program)
+        let conditions = Conditions::default().flown_by(program)?;
+        own_network(false);
+        Ok(conditions)
     }
 }
 

@@ -297,6 +297,7 @@ fn logs_that_cannot_be_compared() {
 
 #[test]
 fn computers_that_do_not_fly_together() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = tempfile::tempdir().unwrap();
     let plan = "tests/browser/crossing.toml";
     refused(&["bench", "run", plan, "--hosts", "1"], &["--hosts", "hosts.count: found 1, expected 2 to 16"]);
@@ -305,6 +306,20 @@ fn computers_that_do_not_fly_together() {
         &["found 'two', expected a number of computers, or N:PORT"],
     );
     refused(&["bench", "run", plan, "--hosts", "2", "--join", "127.0.0.1:1"], &["--number"]);
+    // What the flag is refused beside is refused beside the plan's key, too.
+    let path = folder.path().join("plan.toml");
+    let text = std::fs::read_to_string(root.join(plan)).unwrap();
+    std::fs::write(&path, format!("{text}\n[hosts]\ncount = 2\n")).unwrap();
+    let (own, out) = (path.to_str().unwrap(), folder.path().join("out").display().to_string());
+    let several = "found a plan for 2 computers (hosts), expected one without";
+    refused(&["bench", "run", own, "--phases"], &["--phases", several]);
+    refused(&["bench", "run", own, "--out", &out], &["--out", several]);
+    refused(&["bench", "run", own, "--threads", "2"], &["--threads: found 2, expected 1"]);
+    refused(&["bench", "fleet", "--plan", own], &["bench fleet", several]);
+    let media = "crates/bench/plans/media.toml";
+    refused(&["bench", "run", media, "--hosts", "2"], &["media: found some in a plan for several computers"]);
+    let guidance = "crates/bench/plans/dusc-guidance.toml";
+    refused(&["bench", "run", guidance, "--hosts", "2"], &["hosts: found a plan without aircraft"]);
     let join = ["bench", "run", plan, "--join", "nowhere", "--number", "2"];
     refused(&join, &["--join: found 'nowhere', expected ADDRESS:PORT of the first computer"]);
     let join = ["bench", "run", plan, "--join", "127.0.0.1:1", "--number"];
@@ -315,8 +330,7 @@ fn computers_that_do_not_fly_together() {
     refused(&[&join[..], &["3", "--hosts", "2"]].concat(), &["--number: found 3, expected 2"]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
     let missing = folder.path().join("libhelics.so.3");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    command.current_dir(root).args(["bench", "run", plan, "--hosts", "2"]).env("WINGBEAT_HELICS", &missing);
+    command.current_dir(&root).args(["bench", "run", plan, "--hosts", "2"]).env("WINGBEAT_HELICS", &missing);
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");

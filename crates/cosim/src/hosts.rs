@@ -42,7 +42,7 @@ pub trait Answering {
 }
 
 /// Of the program, and of the messages between its computers.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), ", messages 2");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), ", messages 3");
 
 /// By what a computer flies: equal on all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +55,8 @@ pub struct Identity {
     pub arithmetic: u64,
     /// A hash over the autopilot program, 0 where it is simulated.
     pub program: u64,
+    /// How many computers fly, by which the aircraft are dealt.
+    pub computers: usize,
 }
 
 impl Identity {
@@ -76,6 +78,9 @@ impl Identity {
                 return differs(what, &Hex(found), &Hex(expected));
             }
         }
+        if found.computers != self.computers {
+            return differs("hosts.count", &found.computers, &self.computers);
+        }
         Ok(())
     }
 }
@@ -91,18 +96,37 @@ impl Debug for Hex {
 /// A hash over what the mathematical library of this computer answers.
 #[allow(clippy::disallowed_methods, reason = "the computer's own functions are what is asked for")]
 pub fn arithmetic() -> u64 {
-    let functions: [fn(f64) -> f64; 9] =
-        [f64::sin, f64::cos, f64::tan, f64::atan, f64::exp, f64::ln_1p, f64::cbrt, f64::sinh, |x| {
-            x.powf(0.37)
-        }];
+    let functions: [fn(f64) -> f64; 11] = [
+        f64::sin,
+        f64::cos,
+        f64::tan,
+        f64::atan,
+        f64::exp,
+        f64::ln,
+        f64::log10,
+        f64::ln_1p,
+        f64::cbrt,
+        f64::sinh,
+        |x| x.powf(0.37),
+    ];
+    // ArduPilot computes in these, and a library may change them alone.
+    let singles: [fn(f32) -> f32; 8] =
+        [f32::sin, f32::cos, f32::tan, f32::atan, f32::exp, f32::ln, f32::log10, |x| x.powf(0.37)];
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for i in 1..=2_000_u32 {
+    // FNV-1a over the bits.
+    let mut add = |bits: u64| hash = (hash ^ bits).wrapping_mul(0x0000_0100_0000_01b3);
+    for i in 1..=2_000_u16 {
         let x = f64::from(i) * 0.013_7;
-        for function in functions {
-            // FNV-1a over the bits.
-            hash = (hash ^ function(x).to_bits()).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        hash = (hash ^ x.atan2(f64::from(i % 7) - 3.0).to_bits()).wrapping_mul(0x0000_0100_0000_01b3);
+        functions.iter().for_each(|function| add(function(x).to_bits()));
+        add(x.atan2(f64::from(i % 7) - 3.0).to_bits());
+        let small = f64::from(i) / 2_001.0;
+        [small.asin(), small.acos()].iter().for_each(|angle| add(angle.to_bits()));
+
+        let x = f32::from(i) * 0.013_7;
+        singles.iter().for_each(|function| add(function(x).to_bits().into()));
+        add(x.atan2(f32::from(i % 7) - 3.0).to_bits().into());
+        let small = f32::from(i) / 2_001.0;
+        [small.asin(), small.acos()].iter().for_each(|angle| add(angle.to_bits().into()));
     }
     hash
 }
@@ -613,7 +637,7 @@ mod tests {
     }
 
     fn identity() -> Identity {
-        Identity { version: "1".into(), plan: 2, arithmetic: arithmetic(), program: 0 }
+        Identity { version: "1".into(), plan: 2, arithmetic: arithmetic(), program: 0, computers: 2 }
     }
 
     fn controller(index: usize) -> FlightController {
@@ -812,6 +836,7 @@ mod tests {
                 "a mathematical library (libm) of hash 0000000000000004",
             ),
             (Identity { program: 5, ..identity() }, "an autopilot program of hash 0000000000000005"),
+            (Identity { computers: 3, ..identity() }, "found hosts.count 3, expected 2"),
         ];
         for (theirs, expected) in differ {
             let (threads, joined) = computers(2, theirs);

@@ -70,6 +70,7 @@ impl<'a> Campaign<'a> {
         if plan.saturation.is_some() || plan.guidance.is_some() {
             bail!("--out: found a plan without aircraft, expected one that flies");
         }
+        plan.on_one_computer("--out")?;
         let jobs = Jobs::of(plan, plan_folder, seed)?;
         let flown = Flown::all(plan, &jobs);
         fs::create_dir_all(stored::flights(folder))

@@ -40,7 +40,7 @@ use wingbeat_hub::Hub;
 use wingbeat_radio::Clock;
 use wingbeat_sim::motion::WindParameters;
 
-use crate::fleet::{Controllers, Ended, Fact, Facts, Fleet};
+use crate::fleet::{Controllers, Ended, Fact, Facts, Fleet, Press};
 use crate::flight::{self, FlightResult};
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
@@ -104,6 +104,7 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     if let Some(folder) = &config.logs {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
+    config.plan.on_one_computer("bench sitl")?;
     let mut planned = config.plan.flights(&config.folder, config.seed)?;
     planned.iter().flatten().try_for_each(|(scenario, _)| scenario.check_real_time())?;
     let program = Program::find(&config.binary)?;
@@ -113,7 +114,8 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         planned.iter_mut().flatten().for_each(|(scenario, _)| scenario.profile = profile);
     }
     tokio::pin!(stop);
-    let (mut rows, mut pairs, mut ended) = (Vec::new(), Vec::new(), Ended::Succeeded);
+    let (mut rows, mut pairs, mut refused, mut ended) =
+        (Vec::new(), Vec::new(), String::new(), Ended::Succeeded);
     for (number, flights) in planned.into_iter().enumerate() {
         // What a swarm adds to the time of one aircraft needs both.
         let lone = match config.plan.table {
@@ -129,31 +131,35 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
         let simulate = |flights: &[(Scenario, u64)]| -> Result<Vec<FlightResult>> {
             flights.iter().map(|(scenario, seed)| flight::fly(scenario, *seed, limit)).collect()
         };
+        refused += &refusals(&flights, &flown, &flown_alone);
+        let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
+        let row = |how: &str, flown: &[FlightResult], alone: Vec<FlightResult>| Row {
+            mission: format!("{name}, {how}"),
+            name: format!("{name}, {how}"),
+            ..Row::of(flights.first().map(|(scenario, _)| scenario), flown.to_vec(), alone)
+        };
         let (simulated, simulated_alone) = (simulate(&flights)?, simulate(&lone)?);
-        rows.push(compared(&flights, [(&flown[..], flown_alone), (&simulated[..], simulated_alone)]));
-        if let Some((scenario, _)) = flights.into_iter().next() {
-            pairs.push(overheads::Pair { scenario, real: flown, simulated });
+        // A mean of no flights is none.
+        let has_figures = !flown.counted.is_empty() && flown_alone.counted.is_empty() == lone.is_empty();
+        let real = has_figures.then(|| row("SITL", &flown.counted, flown_alone.counted));
+        rows.push((real, row("bench run", &simulated, simulated_alone)));
+        if let Some((scenario, _)) = flights.into_iter().next().filter(|_| has_figures) {
+            pairs.push(overheads::Pair { scenario, real: flown.counted, simulated });
         }
     }
     println!("\nthe same plan, SITL and the deterministic bench:");
-    let overheads = overheads::table(&pairs);
-    let flat = |rows: Vec<[Row; 2]>| rows.into_iter().flatten().collect::<Vec<_>>();
-    match config.plan.table {
-        Table::Following => print!("{}", report::following::table(&flat(rows))),
-        Table::MuscopOverhead => {
-            // The lines below such a table are of all its rows.
-            let (mut real, mut simulated) = (Vec::new(), Vec::new());
-            for [flown, bench] in rows {
-                real.push(flown);
-                simulated.push(bench);
-            }
-            print!("SITL\n{}", report::muscop::overhead(&real));
-            print!("bench run\n{}", report::muscop::overhead(&simulated));
-        }
-        _ if overheads.is_empty() => print!("{}", report::flights(&flat(rows))),
-        _ => print!("{overheads}"),
-    }
+    print!("{}", tables(config.plan.table, rows, &pairs));
+    print!("{refused}");
     Ok(ended)
+}
+
+/// Flights, one for each repeat.
+#[derive(Default)]
+struct Flown {
+    /// Those whose figures count.
+    counted: Vec<FlightResult>,
+    /// How many were refused.
+    refused: usize,
 }
 
 /// Flies some flights, one after the other. `None` if one was stopped; `ended` notes what failed.
@@ -164,8 +170,8 @@ async fn each(
     name: &str,
     ended: &mut Ended,
     stop: &mut (impl Future<Output = ()> + Unpin),
-) -> Result<Option<Vec<FlightResult>>> {
-    let mut flown = Vec::new();
+) -> Result<Option<Flown>> {
+    let mut flown = Flown::default();
     for (repeat, (scenario, seed)) in flights.iter().enumerate() {
         let name = format!("{name}{}-", repeat + 1);
         let outcome = Box::pin(one(config, program, scenario, *seed, &name, stop)).await?;
@@ -173,24 +179,49 @@ async fn each(
         if !counts || !flight.succeeded() {
             *ended = Ended::Failed;
         }
-        flown.push(flight);
+        if counts {
+            flown.counted.push(flight);
+        } else {
+            flown.refused += 1;
+        }
     }
     Ok(Some(flown))
 }
 
-/// The rows of a scenario, each with its flights by one aircraft alone: flown by SITL, and by simulated flight
-/// controllers in virtual time.
-fn compared(
-    flights: &[(Scenario, u64)],
-    [real, simulated]: [(&[FlightResult], Vec<FlightResult>); 2],
-) -> [Row; 2] {
-    let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
-    let row = |how: &str, (flown, alone): (&[FlightResult], Vec<FlightResult>)| Row {
-        mission: format!("{name}, {how}"),
-        name: format!("{name}, {how}"),
-        ..Row::of(flights.first().map(|(scenario, _)| scenario), flown.to_vec(), alone)
+/// What the tables below leave out, a line for each row of the plan of which flights were refused.
+fn refusals(flights: &[(Scenario, u64)], flown: &Flown, alone: &Flown) -> String {
+    let of = |how: &str, flown: &Flown| match flown.refused {
+        0 => String::new(),
+        refused => {
+            let all = refused + flown.counted.len();
+            let name = flights.first().map_or_else(String::new, |(scenario, _)| scenario.label());
+            format!("REFUSED {name}{how}: {refused} of {all} flights by SITL, which are in no figure above\n")
+        }
     };
-    [row("SITL", real), row("bench run", simulated)]
+    of("", flown) + &of(", alone", alone)
+}
+
+/// The rows of the plan: flown by SITL, where any flight counts, and by simulated flight controllers in virtual time.
+fn tables(table: Table, rows: Vec<(Option<Row>, Row)>, pairs: &[overheads::Pair]) -> String {
+    let overheads = overheads::table(pairs);
+    let flat = |rows: Vec<(Option<Row>, Row)>| {
+        rows.into_iter().flat_map(|(real, simulated)| real.into_iter().chain([simulated])).collect::<Vec<_>>()
+    };
+    match table {
+        Table::Following => report::following::table(&flat(rows)),
+        Table::MuscopOverhead => {
+            // The lines below such a table are of all its rows.
+            let (real, simulated): (Vec<Option<Row>>, Vec<Row>) = rows.into_iter().unzip();
+            let real: Vec<Row> = real.into_iter().flatten().collect();
+            format!(
+                "SITL\n{}bench run\n{}",
+                report::muscop::overhead(&real),
+                report::muscop::overhead(&simulated)
+            )
+        }
+        _ if overheads.is_empty() => report::flights(&flat(rows)),
+        _ => overheads,
+    }
 }
 
 /// One flight. `None` if it was stopped; else its figures, and whether they count.
@@ -352,7 +383,8 @@ async fn in_the_air(
     .await?;
     fleet.upload_mission(&ground).await?;
     monitors.iter().for_each(Monitor::begin_rate);
-    let observer = fleet.watch(Some(&ground), config.plan.time_limit()).await?;
+    let observer =
+        fleet.watch(Some(Press { ground: &ground, is_watched: false }), config.plan.time_limit()).await?;
     let rates: Vec<_> = monitors.iter().map(|m| m.reports().rate.clone()).collect();
     fleet.report(&observer);
     let flight = FlightResult {
@@ -489,6 +521,45 @@ async fn print_log(
             }
             Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_flight_is_in_no_figure_and_is_marked_below_every_table() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("plans");
+        let mut plan = Plan::read(&folder.join("muscop-sitl.toml")).unwrap();
+        plan.keep(Some(2), None).unwrap();
+        let flights = plan.flights(&folder, 1).unwrap().remove(0);
+        let (scenario, seed) = &flights[0];
+        let flight = flight::fly(scenario, *seed, plan.time_limit()).unwrap();
+        let none = Flown::default();
+        let some = Flown { counted: vec![flight.clone()], refused: 2 };
+        assert_eq!(refusals(&flights, &Flown { counted: vec![flight.clone()], refused: 0 }, &none), "");
+        let lines = refusals(&flights, &some, &Flown { counted: Vec::new(), refused: 3 });
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(
+            lines[0].starts_with("REFUSED ") && lines[0].contains(": 2 of 3 flights by SITL"),
+            "{lines:?}"
+        );
+        assert!(lines[1].contains(", alone: 3 of 3 flights by SITL"), "{lines:?}");
+
+        let row = |how: &str| Row {
+            mission: format!("mission, {how}"),
+            ..Row::of(Some(scenario), vec![flight.clone()], vec![flight.clone()])
+        };
+        let of_waypoints = format!("\n{:>9}  ", scenario.waypoints());
+        for (table, of_sitl) in [(Table::Flights, "mission, SITL"), (Table::MuscopOverhead, &of_waypoints)] {
+            let marks = |real: Option<Row>| {
+                tables(table, vec![(real, row("bench run"))], &[]).matches(of_sitl).count()
+            };
+            let both = marks(Some(row("SITL")));
+            assert_eq!(both - marks(None), 1, "{table:?}: a row without flights has no figures");
         }
     }
 }
