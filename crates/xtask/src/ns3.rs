@@ -25,6 +25,7 @@ const MODULES: [&str; 9] = [
     "ns3-propagation",
     "ns3-core",
 ];
+const VERSION: &str = "3.37";
 const RATE_HZ: u32 = 5;
 /// The columns, which the plan's reader knows too.
 const HEADER: &str = "geometry,nodes,payload_bytes,rate_hz,seeds,offered_load,delivery_ratio,delivery_ratio_min,\
@@ -65,11 +66,29 @@ pub(crate) fn missing() -> Option<String> {
     }
     let mut asked = Command::new("pkg-config");
     let has_ns3 = process::succeeds_within(asked.arg("--exists").args(MODULES), Duration::from_secs(20));
-    (!has_ns3).then(|| "no ns-3 here; Debian's libns3-dev has it".to_owned())
+    if !has_ns3 {
+        return Some("no ns-3 here; Debian's libns3-dev has it".to_owned());
+    }
+    let mut asked = Command::new("pkg-config");
+    match process::output(asked.args(["--modversion", "ns3-core"])) {
+        Ok(found) => another(String::from_utf8_lossy(&found).trim()),
+        Err(error) => Some(format!("{error:#}")),
+    }
+}
+
+/// Of another version every flight over ns-3 would be another, without a word.
+fn another(found: &str) -> Option<String> {
+    (found != VERSION).then(|| format!("found ns-3 {found}, expected {VERSION}, of which the figures are"))
 }
 
 /// Builds the program that is a plan's medium; returns its path.
+///
+/// # Errors
+/// ns-3 or a compiler is missing, or ns-3 is of another version.
 pub(crate) fn program(root: &Path) -> Result<PathBuf> {
+    if let Some(missing) = missing() {
+        bail!("ns-3 program: {missing}");
+    }
     compiled(root, MEDIUM, "wingbeat-ns3")
 }
 
@@ -220,6 +239,13 @@ pub(crate) fn compare(root: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_version_of_ns_3_is_named() {
+        assert_eq!(another("3.37"), None);
+        assert_eq!(another("3.41").unwrap(), "found ns-3 3.41, expected 3.37, of which the figures are");
+        assert!(another("").is_some());
+    }
 
     #[test]
     fn a_row_is_the_mean_of_its_runs() {

@@ -162,7 +162,13 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             Ok(test)
         });
         // One after the other: each wants the machine for itself to keep real time.
-        let sitl = ["test", "--workspace", "--test", "sitl", "--no-fail-fast", "--color", "never", "--"];
+        let programs = ["sitl", "lockstep", "json", "incidents", "proxy", "scripts", "hosts"];
+        let tests = programs.iter().flat_map(|name| ["--test", name]);
+        let sitl: Vec<&str> = ["test", "--workspace"]
+            .into_iter()
+            .chain(tests)
+            .chain(["--no-fail-fast", "--color", "never", "--"])
+            .collect();
         suite.tests("sitl", Report::ClosingLines, || {
             let mut test = cargo(&sitl);
             test.args(["--test-threads", "1", "--nocapture"]);
