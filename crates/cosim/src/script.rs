@@ -185,6 +185,10 @@ impl Logic for Script {
         self.turn(now, received, heard, out).map_err(|error| format!("{}: {error:#}", self.name))
     }
 
+    fn due(&self) -> Instant {
+        if self.has_ended { Instant::NEVER } else { self.until }
+    }
+
     fn has_ended(&self) -> bool {
         self.has_ended
     }

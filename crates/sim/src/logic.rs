@@ -26,6 +26,10 @@ pub trait Logic: Debug + Send {
     /// It ended otherwise than it should, or fell silent.
     fn run(&mut self, now: Instant, received: &[u8], heard: &[Heard], out: &mut Sent) -> Result<(), String>;
 
+    /// When it is to run again though nothing has come; [`Instant::NEVER`] where it waits for that alone. It runs a millisecond after
+    /// the last time at the earliest.
+    fn due(&self) -> Instant;
+
     /// Whether it has ended as it should.
     fn has_ended(&self) -> bool;
 

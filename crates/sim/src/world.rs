@@ -42,6 +42,8 @@ pub trait Record {
 
 /// How often the checkers sample.
 const CHECK_PERIOD: Duration = Duration::from_millis(100);
+/// What commands an aircraft instead of its agent is not asked more often by its own wish.
+const LOGIC_PERIOD_LEAST: Duration = Duration::from_millis(1);
 
 /// One aircraft: its companion and its autopilot.
 struct Vehicle {
@@ -365,6 +367,10 @@ impl World {
                         continue;
                     }
                     self.vehicles[vehicle].wake_at = Instant::NEVER;
+                    if self.vehicles[vehicle].logic.is_some() {
+                        self.run_logic(vehicle, &[], &[]);
+                        continue;
+                    }
                     self.agent(vehicle, Input::Wake);
                     let (next, why) = self.vehicles[vehicle].agent.poll_timeout();
                     let asks = next <= at && self.vehicles[vehicle].companion == Companion::Lives;
@@ -600,6 +606,12 @@ impl World {
         let mut sent = logic::Sent::default();
         if let Err(why) = logic.run(self.now, bytes, heard, &mut sent) {
             self.failure.get_or_insert_with(|| format!("aircraft {}: {why}", i + 1));
+        }
+        // One that reads its clock in a loop would be asked for ever.
+        let due = logic.due().max(self.now + LOGIC_PERIOD_LEAST);
+        if due < self.vehicles[i].wake_at && due != Instant::NEVER {
+            self.vehicles[i].wake_at = due;
+            self.push(due, Scheduled::Wake { vehicle: i });
         }
         if !sent.autopilot.is_empty() {
             let (is_cut, _) = self.lines.lose(self.now, i);

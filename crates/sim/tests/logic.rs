@@ -14,7 +14,8 @@ use wingbeat_sim::world::World;
 use wingbeat_wire::VehicleId;
 
 const ORIGIN: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 0 };
-const PERIOD: Duration = Duration::from_millis(100);
+/// No multiple of the time between two ticks.
+const PERIOD_MS: u64 = 107;
 const ARMS_AT: Instant = Instant::from_secs(5);
 const ENDS_AT: Instant = Instant::from_secs(20);
 
@@ -51,7 +52,7 @@ impl Logic for Arms {
         if self.has_ended || now < self.next {
             return Ok(());
         }
-        self.next = now + PERIOD;
+        self.next = now + Duration::from_millis(PERIOD_MS);
         if now >= ARMS_AT {
             out.autopilot.extend(frame(MavMessage::COMMAND_LONG(COMMAND_LONG_DATA {
                 param1: 1.0,
@@ -63,6 +64,10 @@ impl Logic for Arms {
         }
         out.datagrams.push(vec![7; 100].into());
         Ok(())
+    }
+
+    fn due(&self) -> Instant {
+        self.next
     }
 
     fn has_ended(&self) -> bool {
@@ -111,13 +116,16 @@ fn logic_commands_its_autopilot_and_broadcasts_to_the_others() {
     for (i, list) in told.iter().enumerate() {
         assert_eq!(world.phase(i), Phase::Finished);
         assert!(matches!(world.command(i, "setup", Command::Setup), Reply::Refused(_)));
-        // Ten a second for 20 s, from the other alone, each a moment after a tick.
-        assert!((195..=201).contains(&list.len()), "{}", list.len());
-        assert!(list.iter().all(|(_, from, length)| (*from, *length) == (1 - i, 100)), "{list:?}");
+        // Each 107 ms for 20 s, from the other alone, when they are due and not at the next tick.
+        assert_eq!(list.len(), 187);
+        let [first, rest @ ..] = &list[..] else { panic!("nothing was received") };
         assert!(
-            list.iter().any(|(at, ..)| at.as_micros() % 20_000 != 0),
-            "at its time, not at the next tick"
+            rest.iter()
+                .zip(1_u64..)
+                .all(|((at, ..), n)| at.since(first.0) == Duration::from_millis(PERIOD_MS * n)),
+            "{list:?}"
         );
+        assert!(list.iter().all(|(_, from, length)| (*from, *length) == (1 - i, 100)), "{list:?}");
     }
     assert!(world.truth(0).armed && world.truth(1).armed && !world.truth(2).armed);
     // The agent's radio is on another port.
