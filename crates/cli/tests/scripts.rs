@@ -80,6 +80,40 @@ fn our_scripts_fly_beside_an_agent_and_a_second_run_is_the_same_byte_for_byte() 
     }
 }
 
+/// The numbers behind a word, in the lines that a flight's scripts print of what they did.
+fn numbers<'a>(text: &'a str, what: &'a str, word: &'a str) -> Vec<f64> {
+    let lines = text.lines().filter_map(|line| line.split_once(what).map(|(_, rest)| rest));
+    let behind = lines.map(|rest| rest.split_once(word).unwrap_or_else(|| panic!("{word}: {text}")).1);
+    behind.map(|rest| rest.split([' ', ',']).next().unwrap().parse().unwrap()).collect()
+}
+
+/// Five, of which two know the way, keep apart and together; those that hear none are no flock.
+#[test]
+fn scripts_are_a_flock() {
+    let plan = Path::new("crates/bench/plans/gzuav-flocking.toml");
+    let Some(text) = flown(plan, &[]) else { return };
+    let of = |word| numbers(&text, "flock: ", word);
+    assert_eq!(of("others "), [4.0; 5], "{text}");
+    assert!(of("order ").iter().all(|order| *order > 0.97), "{text}");
+    assert!(of("nearest ").iter().all(|nearest_m| *nearest_m > 8.0), "{text}");
+    // They begin 44 m apart.
+    assert!(of("farthest ").iter().all(|farthest_m| *farthest_m < 35.0), "{text}");
+    let Some(deaf) = flown(plan, &["--medium", "range:10"]) else { return };
+    assert_eq!(numbers(&deaf, "flock: ", "others "), [0.0; 5], "{deaf}");
+}
+
+/// Four share the cells of an area among them by what they hear; those that hear less cover cells that others have.
+#[test]
+fn scripts_cover_an_area() {
+    let plan = Path::new("crates/bench/plans/gzuav-coverage.toml");
+    let Some(text) = flown(plan, &[]) else { return };
+    let [own, after_s] = [": ", "after "].map(|word| numbers(&text, "covered", word));
+    assert_eq!(own.len(), 4, "{text}");
+    // Two may be at one at the same time.
+    assert!((48.0..52.0).contains(&own.iter().sum()), "{text}");
+    assert!(after_s.iter().all(|after_s| *after_s < 200.0), "{text}");
+}
+
 #[test]
 fn scripts_of_pymavlink_and_dronekit_fly_unchanged_and_repeat() {
     let folder = tempfile::tempdir().unwrap();
