@@ -1,6 +1,5 @@
 """High-level logic of one aircraft that covers an area with others: it flies to the nearest cell that none has covered and none that it hears
-is nearer to, and all say which cells they know to be covered. None is given a part of the area, so one that fails is replaced, and one
-that hears nothing covers all of it.
+is nearer to, and all say which cells they know to be covered. None is given a part of the area.
 
 Usage: cover.py tcp:HOST:PORT RADIO EAST_M NORTH_M (where it starts) NUMBER (its height, in layers)
 """

@@ -36,7 +36,6 @@ knows_the_way = sys.argv[5] == "leads"
 craft.take_off(HEIGHT_M)
 while time.time() < craft.began + BEGIN_S:
     craft.receive()
-began = time.time()
 orders, nearest_m, spread_m = [], [], []
 
 
