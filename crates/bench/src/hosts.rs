@@ -87,6 +87,12 @@ impl Answering for Another {
     }
 }
 
+/// HELICS says that a port is taken in other words, and after half a minute.
+fn expect_free(name: &str, port: u16) -> Result<()> {
+    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, port));
+    listener.map(drop).with_context(|| format!("{name}: found {port}, expected a port that is free"))
+}
+
 /// Waits for the others, and gives them to all flights.
 ///
 /// # Errors
@@ -94,9 +100,7 @@ impl Answering for Another {
 pub(crate) fn open(hosts: Hosts, jobs: &mut Jobs) -> Result<()> {
     hosts.check()?;
     let identity = identity(jobs, hosts.count)?;
-    // HELICS says it in other words, and after half a minute.
-    let port = std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, hosts.port));
-    drop(port.with_context(|| format!("hosts.port: found {}, expected a port that is free", hosts.port))?);
+    expect_free("hosts.port", hosts.port)?;
     eprintln!("waiting at port {} for {} other computers", hosts.port, hosts.count - 1);
     let root = Root::listen(hosts.port, hosts.count, SILENCE).context("hosts")?;
     eprintln!("all {} computers are there, HELICS {}", hosts.count, root.version());
@@ -118,6 +122,9 @@ pub fn join(plan: &Plan, folder: &Path, seed: u64, join: Join) -> Result<u64> {
         .count;
     let number = join.number;
     ensure!((2..=count).contains(&number), "--number: found {number}, expected 2 to {count}");
+    if let Some((port, _)) = join.passes_on {
+        expect_free("--pass-on", port)?;
+    }
     let jobs = Jobs::of(plan, folder, seed)?;
     let identity = identity(&jobs, count)?;
     let member = Member::join(join, SILENCE).context("hosts")?;

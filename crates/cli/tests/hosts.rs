@@ -87,11 +87,8 @@ fn has_helics() -> bool {
     found
 }
 
-#[test]
-fn one_two_and_three_computers_fly_the_same_bytes() {
-    if !has_helics() || enter("one_two_and_three_computers_fly_the_same_bytes") {
-        return;
-    }
+/// Three computers on one bridge.
+fn connect_three() {
     // `ip netns` keeps its names there.
     command("mount -t tmpfs tmpfs /run");
     command("ip link add name bridge type bridge");
@@ -101,6 +98,14 @@ fn one_two_and_three_computers_fly_the_same_bytes() {
         plug_in(computer);
         command(&format!("ip link set port{computer} master bridge"));
     }
+}
+
+#[test]
+fn one_two_and_three_computers_fly_the_same_bytes() {
+    if !has_helics() || enter("one_two_and_three_computers_fly_the_same_bytes") {
+        return;
+    }
+    connect_three();
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.toml");
     std::fs::write(&plan, PLAN).unwrap();
@@ -151,20 +156,39 @@ fn one_two_and_three_computers_fly_the_same_bytes() {
         let (code, _, said) = end(child);
         assert!(code == Some(2) && said.contains("computer 2: found a plan of hash"), "{code:?}: {said}");
     }
-    // One that dies ends the flight, with a message.
-    let first = on(0, &plan, &["--hosts", "2", "--repeat", "1000"]);
-    let mut second =
-        on(1, &plan, &["--hosts", "2", "--repeat", "1000", "--join", "10.77.0.1:23500", "--number", "2"]);
-    std::thread::sleep(std::time::Duration::from_secs(8));
-    second.kill().unwrap();
-    second.wait().unwrap();
-    let (code, _, said) = end(first);
-    assert!(
-        code == Some(2)
-            && (said.contains("lost comms")
-                || said.contains("federation has ended")
-                || said.contains("computer 2 has left")
-                || said.contains("found nothing from")),
-        "{code:?}: {said}"
-    );
+}
+
+/// Of the first, of one that passes on, of the last: all that are left end with a message.
+#[test]
+fn the_death_of_a_computer_ends_the_flight_on_all() {
+    if !has_helics() || enter("the_death_of_a_computer_ends_the_flight_on_all") {
+        return;
+    }
+    connect_three();
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    std::fs::write(&plan, PLAN).unwrap();
+    let hosts = ["--hosts", "3", "--repeat", "1000"];
+    let second = ["--join", "10.77.0.1:23500", "--number", "2", "--pass-on", "1:23600"];
+    let third = ["--join", "10.77.0.2:23600", "--number", "3"];
+    for dies in 0..3 {
+        let parts: [&[&str]; 3] = [&[], &second, &third];
+        let mut all: Vec<Child> =
+            (0..3).map(|i| on(i, &plan, &[&hosts, parts[usize::from(i)]].concat())).collect();
+        std::thread::sleep(std::time::Duration::from_secs(8));
+        let mut dead = all.remove(dies);
+        assert_eq!(dead.try_wait().unwrap(), None, "it flies");
+        dead.kill().unwrap();
+        dead.wait().unwrap();
+        for left in all {
+            let (code, _, said) = end(left);
+            let told =
+                ["lost comms", "lost connection", "federation has ended", "has left", "found nothing from"];
+            assert!(
+                code == Some(2) && told.iter().any(|part| said.contains(part)),
+                "computer {} died: {code:?}: {said}",
+                dies + 1
+            );
+        }
+    }
 }

@@ -124,6 +124,7 @@ impl<Asked, Answer> Drop for Worker<Asked, Answer> {
     fn drop(&mut self) {
         self.ask = None;
         while self.answers.recv_timeout(END_LIMIT).is_ok() {}
+        library::end_without_destructors();
     }
 }
 
@@ -179,7 +180,7 @@ impl Root {
             let federate = helics.federate(CORE, ROOT, &at, DELTA_S)?;
             (2..=computers).try_for_each(|number| federate.exchanges_with(&name(number)))?;
             federate.enter()?;
-            let _ = tell.send(Ok(vec![(0, helics.version().into_bytes())]));
+            let _ = tell.send(Ok(vec![(0, helics.version().as_bytes().to_vec())]));
             let mut middles = middles_s();
             for messages in asked {
                 let answers = exchange(&federate, &mut middles, &messages);

@@ -4,6 +4,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
@@ -33,7 +34,8 @@ type Failing = *mut RawError;
 
 /// The functions, each with the name that it has in the library.
 struct Functions {
-    get_version: unsafe extern "C" fn() -> *const c_char,
+    /// What the one of these that tells it has told.
+    version: String,
     error_initialize: unsafe extern "C" fn() -> RawError,
     create_broker: unsafe extern "C" fn(*const c_char, *const c_char, *const c_char, Failing) -> Handle,
     broker_wait: unsafe extern "C" fn(Handle, c_int, Failing) -> c_int,
@@ -70,8 +72,15 @@ impl Functions {
                 *found.map_err(|_| Problem::NoFunction { path: path.to_owned(), name: $name })?
             }};
         }
+        // Every version has this one; what else another version lacks says less.
+        let get_version: unsafe extern "C" fn() -> *const c_char = function!("helicsGetVersion");
+        // SAFETY: it takes nothing, and answers a text that stays.
+        let version = unsafe { text(get_version()) };
+        if !version.starts_with(MAJOR) {
+            return Err(Problem::Version { path: path.to_owned(), version });
+        }
         Ok(Self {
-            get_version: function!("helicsGetVersion"),
+            version,
             error_initialize: function!("helicsErrorInitialize"),
             create_broker: function!("helicsCreateBroker"),
             broker_wait: function!("helicsBrokerWaitForDisconnect"),
@@ -115,18 +124,14 @@ impl Helics {
         let library = unsafe { Library::new(&path) };
         let library =
             library.map_err(|error| Problem::NoLibrary { path: path.clone(), why: error.to_string() })?;
-        let functions = Functions::of(&library, &path)?;
-        std::mem::forget(library);
+        let library = ManuallyDrop::new(library);
         end_without_destructors();
-        let helics = Self { functions, _in_one_thread: PhantomData };
-        let version = helics.version();
-        if version.starts_with(MAJOR) { Ok(helics) } else { Err(Problem::Version { path, version }) }
+        Ok(Self { functions: Functions::of(&library, &path)?, _in_one_thread: PhantomData })
     }
 
     /// Such as `3.6.1 (2025-02-24)`.
-    pub(crate) fn version(&self) -> String {
-        // SAFETY: it takes nothing, and answers a text that stays.
-        unsafe { text((self.functions.get_version)()) }
+    pub(crate) fn version(&self) -> &str {
+        &self.functions.version
     }
 
     /// Calls with a place for an error, and reads it.
@@ -185,9 +190,10 @@ impl Helics {
 }
 
 /// HELICS' threads, which may still wait for another computer, do not survive the destructors of its static objects: the process would
-/// end by a signal instead of its exit code.
+/// end by a signal instead of its exit code. It has such objects once it is loaded, and makes others while it works: to be called
+/// behind both.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn end_without_destructors() {
+pub(crate) fn end_without_destructors() {
     // <https://man7.org/linux/man-pages/man3/on_exit.3.html>, <https://man7.org/linux/man-pages/man2/exit.2.html>
     unsafe extern "C" {
         fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
@@ -197,17 +203,14 @@ fn end_without_destructors() {
         // SAFETY: our own output is written by now, and the kernel frees the rest.
         unsafe { _exit(status) }
     }
-    static ONCE: std::sync::Once = std::sync::Once::new();
     // Called before the destructors, because it is registered after them.
     // SAFETY: a function that stays, without an argument.
-    ONCE.call_once(|| {
-        let _ = unsafe { on_exit(end, ptr::null_mut()) };
-    });
+    let _ = unsafe { on_exit(end, ptr::null_mut()) };
 }
 
 /// The C library of other systems has no such call.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn end_without_destructors() {}
+pub(crate) fn end_without_destructors() {}
 
 /// A broker of this process.
 pub(crate) struct Broker<'a> {
