@@ -2,8 +2,8 @@
 //! expected, exit code 2, and nothing flown.
 
 use std::net::TcpListener;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 fn refused(arguments: &[&str], parts: &[&str]) {
     refused_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), arguments, parts);
@@ -11,7 +11,18 @@ fn refused(arguments: &[&str], parts: &[&str]) {
 
 fn refused_in(folder: &Path, arguments: &[&str], parts: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
-    let output = command.current_dir(folder).args(arguments).output().unwrap();
+    refused_by(command.current_dir(folder), arguments, parts);
+}
+
+/// Where the environment names this.
+fn refused_with(key: &str, path: &Path, arguments: &[&str], parts: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).env(key, path);
+    refused_by(&mut command, arguments, parts);
+}
+
+fn refused_by(command: &mut Command, arguments: &[&str], parts: &[&str]) {
+    let output = command.args(arguments).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
     assert!(
@@ -328,11 +339,90 @@ fn computers_that_do_not_fly_together() {
         &["hosts: found none, expected how many computers fly (--hosts N, or [hosts] in the plan)"],
     );
     refused(&[&join[..], &["3", "--hosts", "2"]].concat(), &["--number: found 3, expected 2"]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    let taken = TcpListener::bind("0.0.0.0:0").unwrap();
+    let pass_on = format!("1:{}", taken.local_addr().unwrap().port());
+    refused(
+        &[&join[..], &["2", "--hosts", "3", "--pass-on", &pass_on]].concat(),
+        &["--pass-on: found", "a port that is free"],
+    );
+    let hosts = format!("2:{}", taken.local_addr().unwrap().port());
+    refused(&["bench", "run", plan, "--hosts", &hosts], &["hosts.port: found", "a port that is free"]);
+
     let missing = folder.path().join("libhelics.so.3");
-    command.current_dir(&root).args(["bench", "run", plan, "--hosts", "2"]).env("WINGBEAT_HELICS", &missing);
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("found no HELICS") && said.contains("pip install helics"), "{said}");
+    let two = ["bench", "run", plan, "--hosts", "2"];
+    refused_with("WINGBEAT_HELICS", &missing, &two, &["found no HELICS", "pip install helics"]);
+    // Of another version, and none at all; a library is made by what links this test.
+    let (source, old) = (folder.path().join("old.c"), folder.path().join("old.so"));
+    for (text, expected) in [
+        ("const char *helicsGetVersion(void) { return \"2.8.0 (2021-11-08)\"; }", "found HELICS 2.8.0"),
+        ("const char *helicsGetVersion(void) { return \"3.0.0\"; }", "found no helicsErrorInitialize"),
+        ("int other;", "found no helicsGetVersion"),
+    ] {
+        std::fs::write(&source, text).unwrap();
+        let made = Command::new("cc").args(["-shared", "-o"]).arg(&old).arg(&source).status().unwrap();
+        assert!(made.success());
+        refused_with("WINGBEAT_HELICS", &old, &two, &["hosts: ", "old.so", expected]);
+    }
+}
+
+/// A shell script in the place of the program that is ns-3.
+fn in_place_of_ns3(folder: &Path, script: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = folder.join("wingbeat-ns3");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+const OVER_NS3: [&str; 5] = ["bench", "run", "tests/browser/crossing.toml", "--medium", "ns3"];
+
+#[test]
+fn an_ns3_that_is_missing_another_or_dead() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    refused_with("WINGBEAT_NS3", &missing, &OVER_NS3, &["channel.model: WINGBEAT_NS3: found no file"]);
+    for (script, parts) in [
+        ("echo hello; cat", &["found a greeting of", "expected wingbeat-ns3 with protocol"][..]),
+        ("printf 'WBN3\\002\\000'; cat", &["expected wingbeat-ns3 with protocol 3: build it again"]),
+        (
+            "echo libns3.so: not found >&2; exit 127",
+            &["ns-3 ended: exit status: 127", "libns3.so: not found"],
+        ),
+        (
+            "printf 'WBN3\\003\\000'; head -c 4 >/dev/null; echo abort >&2; exit 134",
+            &["ns-3 ended: exit status: 134", "abort"],
+        ),
+    ] {
+        let program = in_place_of_ns3(folder.path(), script);
+        refused_with("WINGBEAT_NS3", &program, &OVER_NS3, parts);
+    }
+}
+
+/// One that hangs reads no end of its input: it is killed all the same.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "processes run in real time")]
+fn an_ns3_that_hangs_does_not_outlive_a_bench_that_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = folder.path().join("id");
+    let hangs = format!("printf 'WBN3\\003\\000'; echo $$ > {}; exec sleep 1000", id.display());
+    let program = in_place_of_ns3(folder.path(), &hangs);
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_wingbeat"));
+    bench.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let mut bench = bench.args(OVER_NS3).env("WINGBEAT_NS3", program).spawn().unwrap();
+    let soon = |what: &str, is_so: &dyn Fn() -> bool| {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !is_so() {
+            assert!(std::time::Instant::now() < end, "{what}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    let read = || std::fs::read_to_string(&id).unwrap_or_default();
+    soon("it starts", &|| read().ends_with('\n'));
+    let lives =
+        |process: &str| Command::new("kill").args(["-0", process]).stderr(Stdio::null()).status().unwrap();
+    let process = read().trim().to_owned();
+    assert!(lives(&process).success());
+    bench.kill().unwrap();
+    bench.wait().unwrap();
+    soon("it is killed", &|| !lives(&process).success());
 }

@@ -63,6 +63,10 @@ const MEASURES_WITHIN_S: f64 = 0.002_78;
 const REPEATS_AFTER_LEAST: std::time::Duration = std::time::Duration::from_millis(90);
 /// Answers later than this wait for a repetition first.
 const ANSWERS_WITHIN: std::time::Duration = std::time::Duration::from_millis(60);
+/// More packets than one repeats that has waited for a quarter of an hour: such a one never stops.
+const OUTPUTS_WAITING_MOST: usize = 10_000;
+/// More than a program sends within one stretch.
+const SERIAL_BYTES_MOST: usize = 256 << 10;
 /// How often it is checked whether a program that is waited for has ended.
 const POLL_PERIOD: std::time::Duration = std::time::Duration::from_millis(20);
 const POLL_NEVER: std::time::Duration = std::time::Duration::ZERO;
@@ -395,8 +399,6 @@ enum Sent {
     Numbered {
         /// The number of the outputs that are waited for, or are not answered yet.
         number: u32,
-        /// Where the program sends from, and is answered; nowhere before its first packet.
-        from: Option<SocketAddr>,
     },
 }
 
@@ -422,6 +424,8 @@ struct Driver {
     outputs: [f64; MOTORS],
     pulses_us: [u16; OUTPUTS],
     packets: Sent,
+    /// Where the program sends from; nowhere before its first packet.
+    sends_from: Option<SocketAddr>,
     decoder: Decoder,
     armed: bool,
     mode: Mode,
@@ -438,7 +442,7 @@ impl Driver {
             Packets::Gazebo { .. } => {
                 (DEFAULTS, Sent::Unnumbered { after: Wall::now(), empty_at: Wall::now() })
             }
-            Packets::Json => (DEFAULTS_4, Sent::Numbered { number: 0, from: None }),
+            Packets::Json => (DEFAULTS_4, Sent::Numbered { number: 0 }),
         };
         let defaults = format!("{}\n{ours}", config.defaults.trim_end());
         let mut files = vec![("defaults.parm", defaults.as_bytes())];
@@ -464,6 +468,7 @@ impl Driver {
             outputs: [0.0; MOTORS],
             pulses_us: [0; OUTPUTS],
             packets,
+            sends_from: None,
             decoder: Decoder::default(),
             armed: false,
             mode: Mode::Stabilize,
@@ -605,8 +610,8 @@ impl Driver {
         let state = State { time_s: state.time_s * STAMP_FACTOR, ..state };
         match &mut self.packets {
             Sent::Unnumbered { .. } => self.answer_unnumbered(&gazebo::sensors(&state)),
-            Sent::Numbered { number, from } => {
-                let to = from.context("outputs: found none, expected those of the first step")?;
+            Sent::Numbered { number } => {
+                let to = self.sends_from.context("outputs: found none, expected those of the first step")?;
                 *number = number.wrapping_add(1);
                 let line = json::sensors(&state);
                 self.ports.outputs.send_to(line.as_bytes(), to).context("the sensors' port")?;
@@ -621,11 +626,23 @@ impl Driver {
     fn answer_unnumbered(&mut self, packet: &[u8]) -> Result<()> {
         // Within that time there is no repetition.
         if self.under_way() > ANSWERS_WITHIN {
-            while self.read_outputs(POLL_NEVER)? {}
+            let mut packets = 0..OUTPUTS_WAITING_MOST;
+            while self.read_outputs(POLL_NEVER)? {
+                ensure!(
+                    packets.next().is_some(),
+                    "outputs: found no end of them after {:.2} s of its flight",
+                    self.time_s()
+                );
+            }
             if self.under_way() > ANSWERS_WITHIN {
                 // Behind a fresh repetition few can cross.
                 self.wait_for_outputs()?;
             }
+        } else if self.read_outputs(POLL_NEVER)? {
+            bail!(
+                "outputs: found some again after {:.2} s of its flight, sooner than it repeats them: it answers twice",
+                self.time_s()
+            );
         }
         let sensors = SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.sensors()));
         let answered_at = Wall::now();
@@ -683,6 +700,8 @@ impl Driver {
     /// Takes a packet of outputs. Whether they are new.
     fn take(&mut self, packet: &[u8], from: SocketAddr) -> Result<bool> {
         let length = packet.len();
+        let known = *self.sends_from.get_or_insert(from);
+        ensure!(from == known, "outputs: found some from {from}, expected them from {known} alone");
         match &mut self.packets {
             Sent::Unnumbered { after, empty_at } => {
                 *after = *empty_at;
@@ -695,7 +714,7 @@ impl Driver {
                 self.pulses_us = gazebo::pulses_us(packet).unwrap_or_default();
                 Ok(true)
             }
-            Sent::Numbered { number, from: known } => {
+            Sent::Numbered { number } => {
                 let outputs = json::outputs(packet).with_context(|| {
                     format!(
                         "outputs: found a packet of {length} bytes that is none of the model JSON, expected {} bytes: it is another \
@@ -703,8 +722,6 @@ impl Driver {
                         json::OUTPUTS_LEN
                     )
                 })?;
-                let known = *known.get_or_insert(from);
-                ensure!(from == known, "outputs: found some from {from}, expected them from {known} alone");
                 // A program that waits repeats what was answered, or is about to be.
                 if outputs.number.wrapping_add(1) == *number {
                     return Ok(false);
@@ -742,6 +759,11 @@ impl Driver {
     fn drain(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
         let mut part = [0; 4096];
         loop {
+            ensure!(
+                bytes.len() <= SERIAL_BYTES_MOST,
+                "{}",
+                self.ended("its serial port: found no end of what it sends")
+            );
             match self.serial.read(&mut part) {
                 Ok(0) => bail!("{}", self.ended("its serial port closed")),
                 Ok(length) => {

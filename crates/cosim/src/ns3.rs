@@ -37,6 +37,7 @@ use wingbeat_sim::medium::timing::Nanos;
 use wingbeat_sim::medium::{FlowFigures, Lateness, Medium, Reception};
 
 use crate::method::Method;
+use crate::process::Watch;
 use crate::same_core::SameCore;
 use crate::tape::{Sent, Tape};
 
@@ -230,6 +231,7 @@ pub struct Spent {
 /// ns-3 among a number of radios.
 pub struct Ns3 {
     child: Child,
+    _watch: Watch,
     socket: UnixStream,
     printed: File,
     /// All radios: those that move, then those on the ground.
@@ -280,16 +282,18 @@ impl Ns3 {
         ours.set_write_timeout(Some(silence))?;
         let theirs = OwnedFd::from(theirs);
         let printed = crate::process::temporary(tempfile::tempfile())?;
-        let child = Command::new(program)
+        let mut child = Command::new(program)
             .args(arguments(config, seed, movers))
             .stdin(Stdio::from(theirs.try_clone()?))
             .stdout(Stdio::from(theirs))
             .stderr(Stdio::from(printed.try_clone()?))
             .spawn()
             .with_context(|| format!("{}: it does not start", program.display()))?;
+        let watch = Watch::over(&mut child)?;
         let same_core = SameCore::with(&child);
         let mut medium = Self {
             child,
+            _watch: watch,
             socket: ours,
             printed,
             count,

@@ -5,7 +5,7 @@
 //! So nothing is left behind by a return, an error, a panic, a signal or `kill -9`. Ctrl-C in a terminal reaches us and not that
 //! group.
 
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -133,9 +133,63 @@ impl Drop for Process {
     }
 }
 
+/// What the shell of a [`Watch`] does. `$1` is the program. A line on its input ends it, the end of its input kills the program.
+const WATCH: &str = r#"trap '' INT TERM HUP PIPE; read -r line || kill -9 "$1""#;
+
+/// A shell that kills a program which we started ourselves, once we end and cannot. It is dropped behind the program's end.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    shell: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Watch {
+    /// Over this program.
+    ///
+    /// # Errors
+    /// The system gives no process; the program is killed.
+    pub(crate) fn over(program: &mut Child) -> Result<Self> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", WATCH, "wingbeat-watch"]).arg(program.id().to_string());
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        match shell.spawn() {
+            Ok(mut shell) => Ok(Self { input: shell.stdin.take(), shell }),
+            Err(error) => {
+                let _ = program.kill().and_then(|()| program.wait());
+                Err(error).context("starting sh")
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(mut input) = self.input.take() {
+            // One that was killed reads nothing.
+            let _ = input.write_all(b"\n");
+        }
+        let _ = self.shell.wait();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_watch_kills_when_we_end_and_not_when_it_is_dropped() {
+        let program = || Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut dropped = program();
+        drop(Watch::over(&mut dropped).unwrap());
+        assert!(dropped.try_wait().unwrap().is_none());
+        dropped.kill().unwrap();
+        dropped.wait().unwrap();
+        let mut left = program();
+        let mut watch = Watch::over(&mut left).unwrap();
+        // As our end does.
+        drop(watch.input.take());
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&left.wait().unwrap()), Some(9));
+    }
 
     #[test]
     fn of_a_long_console_the_end_is_quoted() {

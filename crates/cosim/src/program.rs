@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::process::temporary;
+use crate::process::{Watch, temporary};
 
 /// The program prints its help within milliseconds.
 const HELP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -63,6 +63,7 @@ impl Program {
             .current_dir(std::env::temp_dir())
             .spawn()
             .with_context(|| format!("{place}: expected an ArduCopter SITL program"))?;
+        let _watch = Watch::over(&mut child)?;
         let began = Instant::now();
         while child.try_wait().with_context(|| format!("{place} --help"))?.is_none() {
             if began.elapsed() > HELP_TIMEOUT {

@@ -83,6 +83,10 @@ fn programs_that_cannot_be_flown_are_refused_by_name() {
 
 /// The test's own side of a program's ports, as SITL has them.
 struct Peer {
+    arguments: Arguments,
+    environment: String,
+    /// Parameters of the defaults file.
+    defaults: String,
     serial: TcpStream,
     socket: UdpSocket,
     bench: u16,
@@ -94,14 +98,17 @@ const REPEATS_AFTER: Wall = Wall::from_millis(100);
 
 impl Peer {
     /// Waits until the bench has started the program that notes its arguments, then takes its place.
-    fn after(arguments: &Path) -> Self {
-        let arguments = Arguments::of(arguments);
+    fn after(file: &Path) -> Self {
+        let arguments = Arguments::of(file);
         let port = |name: &str| arguments.port(name);
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port("--sim-port-in"))).unwrap();
         socket.set_read_timeout(Some(REPEATS_AFTER)).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port("--base-port"))).unwrap();
         let (serial, _) = listener.accept().unwrap();
-        Self { serial, socket, bench: port("--sim-port-out"), outputs: [0; OUTPUTS_LEN] }
+        let beside = |name| std::fs::read_to_string(file.with_file_name(name)).unwrap();
+        let (environment, defaults) = (beside("environment"), beside("defaults"));
+        let bench = port("--sim-port-out");
+        Self { arguments, environment, defaults, serial, socket, bench, outputs: [0; OUTPUTS_LEN] }
     }
 
     fn send(&self) {
@@ -137,12 +144,75 @@ impl Peer {
 fn with_peer(silence: Wall, bench: impl FnOnce(Copter), peer: impl FnOnce(Peer) + Send) {
     let folder = tempfile::tempdir().unwrap();
     let arguments = folder.path().join("arguments");
-    let body = format!("echo \"$@\" > {}; exec sleep 1000", arguments.display());
+    let at = folder.path().display();
+    let body = format!(
+        "env > {at}/environment; cp defaults.parm {at}/defaults; echo \"$@\" > {at}/arguments; exec sleep 1000"
+    );
     let Some(step) = lock_step(&program(folder.path(), &body)) else { return };
     std::thread::scope(|scope| {
         scope.spawn(|| peer(Peer::after(&arguments)));
         bench(Copter::start(&step, config(silence)).unwrap());
     });
+}
+
+#[test]
+fn it_is_started_as_the_cures_of_what_would_not_repeat_need_it() {
+    with_peer(
+        END,
+        |mut copter| {
+            flown(&mut copter, Instant::ZERO + STRETCH).unwrap();
+        },
+        |mut peer| {
+            let value = |name: &str| peer.arguments.value(name);
+            assert_eq!(value("--model"), "gazebo");
+            assert_eq!(value("--uartA"), "tcp:0:wait");
+            assert_eq!(value("--sim-address"), "127.0.0.1");
+            assert_eq!(value("--speedup"), "100");
+            assert!(peer.arguments.0.iter().any(|word| word == "-S"), "its clock is synthetic");
+            // The clock of its GPS stands still, and waiting still ends.
+            for set in ["FAKETIME=2026-01-01 00:00:00", "DONT_FAKE_MONOTONIC=1", "TZ=UTC"] {
+                assert!(peer.environment.lines().any(|line| line == set), "{set}: {}", peer.environment);
+            }
+            assert!(peer.environment.lines().any(|line| line.contains("LD_PRELOAD=/usr/lib")));
+            for line in ["SYSID_THISMAV 1", "LOG_BACKEND_TYPE 0"] {
+                assert!(peer.defaults.lines().any(|one| one == line), "{line}: {}", peer.defaults);
+            }
+            // All checks but that of the logger: no bit 0, which is all, and no bit 10.
+            let checks = peer.defaults.lines().find_map(|line| line.strip_prefix("ARMING_CHECK "));
+            assert_eq!(checks.unwrap().parse(), Ok(((1u32 << 13) - 1) & !1 & !(1 << 10)));
+            for _ in 0..STEPS {
+                peer.step();
+            }
+            peer.send();
+            let _ = peer.serial.read(&mut [0; 8]);
+        },
+    );
+}
+
+#[test]
+fn its_clock_keeps_step_although_it_cuts_to_microseconds_and_its_socket_is_emptied() {
+    let stretches = 2_000;
+    with_peer(
+        END,
+        |mut copter| {
+            let read: Vec<usize> = (1..=stretches)
+                .map(|i| flown(&mut copter, Instant::ZERO + STRETCH * i).unwrap().len())
+                .collect();
+            assert_eq!((read[1], read.iter().sum()), (16_384, 16_384));
+        },
+        |mut peer| {
+            for k in 0..stretches as usize * STEPS {
+                if k == 5 {
+                    // Much at once: the program waits until less than 1024 bytes are unread.
+                    peer.serial.write_all(&[7; 16_384]).unwrap();
+                }
+                let (time_s, _) = peer.step();
+                assert_eq!((time_s * 1.0e6) as usize, (k + 1) * 2_500, "step {k}");
+            }
+            peer.send();
+            let _ = peer.serial.read(&mut [0; 8]);
+        },
+    );
 }
 
 #[test]
@@ -221,6 +291,51 @@ fn packets_of_another_version_end_the_flight() {
     ends_with("found a packet of 12 bytes, expected 64", |peer| {
         peer.step();
         peer.socket.send_to(&[0; 12], (Ipv4Addr::LOCALHOST, peer.bench)).unwrap();
+        let _ = (&peer.serial).read(&mut [0; 64]);
+    });
+}
+
+#[test]
+fn a_program_that_answers_twice_ends_the_flight() {
+    ends_with("sooner than it repeats them: it answers twice", |peer| {
+        peer.serial.set_nonblocking(true).unwrap();
+        let is_open = || match (&peer.serial).read(&mut [0; 64]) {
+            Ok(length) => length > 0,
+            Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
+        };
+        while is_open() {
+            peer.send();
+            peer.send();
+            // The answer, where there is one.
+            let _ = peer.socket.recv(&mut [0; 200]);
+        }
+    });
+}
+
+#[test]
+fn a_serial_port_without_end_ends_the_flight() {
+    ends_with("its serial port: found no end of what it sends", |peer| {
+        let all = [7; 1 << 16];
+        std::thread::scope(|scope| {
+            scope.spawn(|| while (&peer.serial).write_all(&all).is_ok() {});
+            for _ in 0..1_000 {
+                // Much is there by then.
+                std::thread::sleep(Wall::from_millis(20));
+                peer.send();
+                if peer.socket.recv(&mut [0; 200]).is_err() {
+                    break;
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn outputs_of_another_program_end_the_flight() {
+    ends_with("alone", |peer| {
+        peer.step();
+        let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        other.send_to(&peer.outputs, (Ipv4Addr::LOCALHOST, peer.bench)).unwrap();
         let _ = (&peer.serial).read(&mut [0; 64]);
     });
 }
