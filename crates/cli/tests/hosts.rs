@@ -6,6 +6,7 @@
 #[path = "../../radio/tests/namespaces/hosts.rs"]
 mod hosts;
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -175,13 +176,23 @@ fn the_death_of_a_computer_ends_the_flight_on_all() {
         let parts: [&[&str]; 3] = [&[], &second, &third];
         let mut all: Vec<Child> =
             (0..3).map(|i| on(i, &plan, &[&hosts, parts[usize::from(i)]].concat())).collect();
-        std::thread::sleep(std::time::Duration::from_secs(8));
+        let mut first = BufReader::new(all[0].stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with("all 3 computers are there") {
+            line.clear();
+            assert!(first.read_line(&mut line).unwrap() > 0, "the first has ended");
+        }
+        std::thread::sleep(std::time::Duration::from_secs(3));
         let mut dead = all.remove(dies);
         assert_eq!(dead.try_wait().unwrap(), None, "it flies");
         dead.kill().unwrap();
         dead.wait().unwrap();
+        let mut of_first = String::new();
+        first.read_to_string(&mut of_first).unwrap();
         for left in all {
-            let (code, _, said) = end(left);
+            let (code, _, own) = end(left);
+            // Its own was read above.
+            let said = if own.is_empty() { &of_first } else { &own };
             let told =
                 ["lost comms", "lost connection", "federation has ended", "has left", "found nothing from"];
             assert!(

@@ -424,7 +424,7 @@ struct Driver {
     outputs: [f64; MOTORS],
     pulses_us: [u16; OUTPUTS],
     packets: Sent,
-    /// Where the program sends from; nowhere before its first packet.
+    /// Where the program sends from; of 4.x, which is answered there, `None` before its first packet.
     sends_from: Option<SocketAddr>,
     decoder: Decoder,
     armed: bool,
@@ -438,11 +438,14 @@ impl Driver {
     /// With this in its storage: nothing is a new one's.
     fn start(program: &LockStep, config: Config, storage: &[u8]) -> Result<Self> {
         let ports = Ports::free()?;
-        let (ours, packets) = match program.packets {
-            Packets::Gazebo { .. } => {
-                (DEFAULTS, Sent::Unnumbered { after: Wall::now(), empty_at: Wall::now() })
-            }
-            Packets::Json => (DEFAULTS_4, Sent::Numbered { number: 0 }),
+        let (ours, packets, sends_from) = match program.packets {
+            Packets::Gazebo { .. } => (
+                DEFAULTS,
+                Sent::Unnumbered { after: Wall::now(), empty_at: Wall::now() },
+                // Where it receives.
+                Some(SocketAddr::from((Ipv4Addr::LOCALHOST, ports.sensors()))),
+            ),
+            Packets::Json => (DEFAULTS_4, Sent::Numbered { number: 0 }, None),
         };
         let defaults = format!("{}\n{ours}", config.defaults.trim_end());
         let mut files = vec![("defaults.parm", defaults.as_bytes())];
@@ -468,7 +471,7 @@ impl Driver {
             outputs: [0.0; MOTORS],
             pulses_us: [0; OUTPUTS],
             packets,
-            sends_from: None,
+            sends_from,
             decoder: Decoder::default(),
             armed: false,
             mode: Mode::Stabilize,
@@ -608,13 +611,15 @@ impl Driver {
             }
         };
         let state = State { time_s: state.time_s * STAMP_FACTOR, ..state };
-        match &mut self.packets {
+        match self.packets {
             Sent::Unnumbered { .. } => self.answer_unnumbered(&gazebo::sensors(&state)),
             Sent::Numbered { number } => {
                 let to = self.sends_from.context("outputs: found none, expected those of the first step")?;
-                *number = number.wrapping_add(1);
                 let line = json::sensors(&state);
+                // Those that are answered may be repeated, and no others are there yet.
+                self.read_outputs(POLL_NEVER)?;
                 self.ports.outputs.send_to(line.as_bytes(), to).context("the sensors' port")?;
+                self.packets = Sent::Numbered { number: number.wrapping_add(1) };
                 self.wait_for_outputs()
             }
         }
@@ -624,8 +629,9 @@ impl Driver {
     /// So after an answer that may have been crossed by n of them, n more packets are waited for. The last is
     /// right in any case: what comes after the next outputs are their own repetitions.
     fn answer_unnumbered(&mut self, packet: &[u8]) -> Result<()> {
+        let (asked_at, under_way) = (Wall::now(), self.under_way());
         // Within that time there is no repetition.
-        if self.under_way() > ANSWERS_WITHIN {
+        if under_way > ANSWERS_WITHIN {
             let mut packets = 0..OUTPUTS_WAITING_MOST;
             while self.read_outputs(POLL_NEVER)? {
                 ensure!(
@@ -638,8 +644,10 @@ impl Driver {
                 // Behind a fresh repetition few can cross.
                 self.wait_for_outputs()?;
             }
-        } else if self.read_outputs(POLL_NEVER)? {
-            bail!(
+        } else {
+            // This thread may have been halted since then.
+            ensure!(
+                !self.read_outputs(POLL_NEVER)? || under_way + asked_at.elapsed() > REPEATS_AFTER_LEAST,
                 "outputs: found some again after {:.2} s of its flight, sooner than it repeats them: it answers twice",
                 self.time_s()
             );

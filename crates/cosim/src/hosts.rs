@@ -62,12 +62,12 @@ pub struct Identity {
 impl Identity {
     /// Whether another computer flies alike, and what of it differs.
     fn check(&self, number: usize, found: &Self) -> Result<()> {
+        if found.version != self.version {
+            return Err(other_version(number, &found.version, &self.version));
+        }
         let differs = |what: &str, found: &dyn Debug, expected: &dyn Debug| -> Result<()> {
             bail!("computer {number}: found {what} {found:?}, expected {expected:?}, as on the first")
         };
-        if found.version != self.version {
-            return differs("wingbeat", &found.version, &self.version);
-        }
         let hashes = [
             ("a plan of hash", found.plan, self.plan),
             ("a mathematical library (libm) of hash", found.arithmetic, self.arithmetic),
@@ -129,6 +129,16 @@ pub fn arithmetic() -> u64 {
         [small.asin(), small.acos()].iter().for_each(|angle| add(angle.to_bits().into()));
     }
     hash
+}
+
+/// The version in a hello, with which it begins in every version of the program, whatever comes behind it.
+fn version_of(bytes: &[u8]) -> Option<String> {
+    let hello: (u32, String) = postcard::take_from_bytes(bytes).ok()?.0;
+    (hello.0 == 0).then_some(hello.1)
+}
+
+fn other_version(number: usize, found: &str, expected: &str) -> anyhow::Error {
+    anyhow!("computer {number}: found wingbeat {found:?}, expected {expected:?}, as on the first")
 }
 
 /// Other versions of the program know the first by their places: what is new comes behind them, and [`VERSION`] counts on.
@@ -353,9 +363,12 @@ impl State {
             answered == wanted,
             "found answers of computers {answered:?}, expected one of each of {wanted:?}"
         );
-        let read = |(number, bytes): (usize, Vec<u8>)| {
-            let answer = postcard::from_bytes(&bytes);
-            Ok((number, answer.with_context(|| format!("computer {number}: what it answers is no answer"))?))
+        let read = |(number, bytes): (usize, Vec<u8>)| match postcard::from_bytes(&bytes) {
+            Ok(answer) => Ok((number, answer)),
+            Err(error) => Err(match version_of(&bytes) {
+                Some(found) if found != VERSION => other_version(number, &found, VERSION),
+                _ => anyhow!(error).context(format!("computer {number}: what it answers is no answer")),
+            }),
         };
         answers.into_iter().map(read).collect()
     }
@@ -516,8 +529,16 @@ pub fn serve(
     let mut failed: Result<()> = Ok(());
     loop {
         let bytes = link.next()?;
-        let said: Said =
-            postcard::from_bytes(&bytes).context("what the first computer says is nothing known")?;
+        let said: Said = match (postcard::from_bytes(&bytes), version_of(&bytes)) {
+            (Ok(said), _) => said,
+            (Err(_), Some(first)) if first != VERSION => {
+                differs = Err(other_version(number, VERSION, &first));
+                // The first one reads as much of it as it knows, and says it too.
+                link.answer(postcard::to_stdvec(&Answered::Hello(identity.clone()))?)?;
+                continue;
+            }
+            (Err(error), _) => return Err(error).context("what the first computer says is nothing known"),
+        };
         let answer = match said {
             Said::Hello(first) => {
                 differs = first.check(number, identity);
@@ -818,6 +839,36 @@ mod tests {
             "suffers MotorsFail",
         ];
         assert_eq!(*notes.lock().unwrap(), expected);
+    }
+
+    /// That of 0.1.0, messages 2: four fields, without the number of computers.
+    const HELLO_2: &[u8] = b"\x00\x110.1.0, messages 2\x02\x03\x00";
+
+    #[test]
+    fn one_whose_hello_has_another_shape_is_of_another_version() {
+        let there = format!(
+            "computer 2: found wingbeat \"0.1.0, messages 2\", expected {VERSION:?}, as on the first"
+        );
+        let ((to, told), (tell, from)) = (channel(), channel());
+        let old = std::thread::spawn(move || {
+            told.recv().unwrap();
+            tell.send(HELLO_2.to_vec()).unwrap();
+        });
+        let error = Federation::open(Box::new(Threads(vec![(to, from)])), 2, &identity()).unwrap_err();
+        assert_eq!(error.to_string(), there);
+        old.join().unwrap();
+
+        let (Threads(first), joined) = computers(2, identity());
+        first[0].0.send(HELLO_2.to_vec()).unwrap();
+        let answer = first[0].1.recv().unwrap();
+        assert_eq!(version_of(&answer).unwrap(), identity().version);
+        first[0].0.send(postcard::to_stdvec(&Said::Over).unwrap()).unwrap();
+        let here = format!(
+            "computer 2: found wingbeat {VERSION:?}, expected \"0.1.0, messages 2\", as on the first"
+        );
+        for computer in joined {
+            assert_eq!(computer.join().unwrap().unwrap_err().to_string(), here);
+        }
     }
 
     #[test]

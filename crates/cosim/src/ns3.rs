@@ -25,7 +25,7 @@ use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -37,7 +37,7 @@ use wingbeat_sim::medium::timing::Nanos;
 use wingbeat_sim::medium::{FlowFigures, Lateness, Medium, Reception};
 
 use crate::method::Method;
-use crate::process::Watch;
+use crate::process::Watched;
 use crate::same_core::SameCore;
 use crate::tape::{Sent, Tape};
 
@@ -211,6 +211,8 @@ pub fn find() -> Result<PathBuf> {
 /// A datagram that is on its way, or was until lately.
 struct UnderWay {
     from: usize,
+    /// Whether a radio has received it.
+    is_received: Vec<bool>,
     /// In the time of the flight, and in that of ns-3.
     sent: Instant,
     sent_at_ns: u64,
@@ -230,8 +232,7 @@ pub struct Spent {
 
 /// ns-3 among a number of radios.
 pub struct Ns3 {
-    child: Child,
-    _watch: Watch,
+    program: Watched,
     socket: UnixStream,
     printed: File,
     /// All radios: those that move, then those on the ground.
@@ -282,18 +283,19 @@ impl Ns3 {
         ours.set_write_timeout(Some(silence))?;
         let theirs = OwnedFd::from(theirs);
         let printed = crate::process::temporary(tempfile::tempfile())?;
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments(config, seed, movers))
             .stdin(Stdio::from(theirs.try_clone()?))
             .stdout(Stdio::from(theirs))
-            .stderr(Stdio::from(printed.try_clone()?))
-            .spawn()
+            .stderr(Stdio::from(printed.try_clone()?));
+        let started = Watched::start(&mut command)
             .with_context(|| format!("{}: it does not start", program.display()))?;
-        let watch = Watch::over(&mut child)?;
-        let same_core = SameCore::with(&child);
+        // Ours of what it is to have: its end is seen by that.
+        drop(command);
+        let same_core = SameCore::with(&started.child);
         let mut medium = Self {
-            child,
-            _watch: watch,
+            program: started,
             socket: ours,
             printed,
             count,
@@ -392,13 +394,12 @@ impl Ns3 {
 
     /// Ends the program, as a crash of it would.
     pub fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.program.kill();
     }
 
     /// Why nothing comes from the program.
     fn silent(&mut self, error: &std::io::Error) -> anyhow::Error {
-        let how = match (error.kind(), self.child.try_wait()) {
+        let how = match (error.kind(), self.program.child.try_wait()) {
             (ErrorKind::WouldBlock | ErrorKind::TimedOut, Ok(None)) => {
                 "ns-3 fell silent: found no answer".to_owned()
             }
@@ -420,7 +421,7 @@ impl Ns3 {
         let polls = ENDS_WITHIN.as_millis() / POLL.as_millis();
         (0..polls).find_map(|_| {
             std::thread::sleep(POLL);
-            self.child.try_wait().ok().flatten()
+            self.program.child.try_wait().ok().flatten()
         })
     }
 
@@ -522,6 +523,16 @@ impl Ns3 {
                 "ns-3: found a reception at {} ns, expected {from_ns} to {reached_ns}",
                 one.at_ns
             );
+            if let Some(sent) = self.under_way.get_mut(&one.id) {
+                let again = std::mem::replace(&mut sent.is_received[one.to], true);
+                ensure!(
+                    !again && one.to != sent.from,
+                    "ns-3: found datagram {} of radio {} received by radio {}, expected each other radio at most once",
+                    one.id,
+                    sent.from,
+                    one.to
+                );
+            }
         }
         (self.reached_ns, self.next_ns) = (reached_ns, next_ns);
         for (at_ns, flow, bytes) in arrivals {
@@ -553,7 +564,10 @@ impl Ns3 {
         }
         let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
         self.queued.push(Sent { at_ns, from, id, bytes: length });
-        self.under_way.insert(id, UnderWay { from, sent: now, sent_at_ns: at_ns, bytes });
+        self.under_way.insert(
+            id,
+            UnderWay { from, is_received: vec![false; self.count], sent: now, sent_at_ns: at_ns, bytes },
+        );
     }
 
     /// Of what has arrived, what its receivers get, at `handed` of the time at which it arrived.
@@ -566,7 +580,9 @@ impl Ns3 {
     ) {
         // Of nodes on the ground only flows are counted.
         for Arrived { at_ns, to, id } in arrived.into_iter().filter(|one| one.to < self.movers) {
-            let Some(UnderWay { from, sent, sent_at_ns, bytes }) = self.under_way.get(&id) else { continue };
+            let Some(UnderWay { from, sent, sent_at_ns, bytes, .. }) = self.under_way.get(&id) else {
+                continue;
+            };
             let (from, sent, bytes) = (*from, *sent, Arc::clone(bytes));
             let (due_ns, at) = (Nanos::of(sent).0 + at_ns.saturating_sub(*sent_at_ns), handed(at_ns));
             if self.disturbances.lose(sent, from, to) {
@@ -659,13 +675,6 @@ fn read_answer(socket: &mut UnixStream, buffer: &mut Vec<u8>) -> std::io::Result
         }
     }
     Ok(got - 4)
-}
-
-impl Drop for Ns3 {
-    fn drop(&mut self) {
-        // Nothing of it is worth waiting for.
-        self.kill();
-    }
 }
 
 fn arguments(config: &Config, seed: u64, movers: usize) -> Vec<String> {

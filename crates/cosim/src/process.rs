@@ -12,6 +12,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Where the program's output is, in its directory.
 pub const CONSOLE: &str = "console.txt";
@@ -133,39 +134,58 @@ impl Drop for Process {
     }
 }
 
-/// What the shell of a [`Watch`] does. `$1` is the program. A line on its input ends it, the end of its input kills the program.
-const WATCH: &str = r#"trap '' INT TERM HUP PIPE; read -r line || kill -9 "$1""#;
+/// What the shell of a [`Watched`] does: a line on its input names a process group, the next one ends it, and where its input ends before
+/// that it kills the group.
+const WATCH: &str = r#"trap '' INT TERM HUP PIPE; read -r group && { read -r line || kill -9 "-$group"; }"#;
 
-/// A shell that kills a program which we started ourselves, once we end and cannot. It is dropped behind the program's end.
+/// A program that we start and speak with ourselves, in a process group of its own. The group is killed with this, and by a shell
+/// that outlives us by a moment, however we end.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct Watched {
+    pub(crate) child: Child,
     shell: Child,
     input: Option<ChildStdin>,
 }
 
-impl Watch {
-    /// Over this program.
+impl Watched {
+    /// Starts it.
     ///
     /// # Errors
-    /// The system gives no process; the program is killed.
-    pub(crate) fn over(program: &mut Child) -> Result<Self> {
+    /// It does not start.
+    pub(crate) fn start(program: &mut Command) -> std::io::Result<Self> {
+        // Before the program, which is not alone for longer than the line takes.
         let mut shell = Command::new("sh");
-        shell.args(["-c", WATCH, "wingbeat-watch"]).arg(program.id().to_string());
-        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        match shell.spawn() {
-            Ok(mut shell) => Ok(Self { input: shell.stdin.take(), shell }),
+        shell.args(["-c", WATCH]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut shell = shell.process_group(0).spawn()?;
+        let mut input = shell.stdin.take();
+        match program.process_group(0).spawn() {
+            Ok(child) => {
+                if let Some(input) = &mut input {
+                    // A shell that has been killed watches nothing.
+                    let _ = writeln!(input, "{}", child.id());
+                }
+                Ok(Self { child, shell, input })
+            }
             Err(error) => {
-                let _ = program.kill().and_then(|()| program.wait());
-                Err(error).context("starting sh")
+                drop(input);
+                let _ = shell.wait();
+                Err(error)
             }
         }
     }
+
+    /// Ends it now, with what it has started.
+    pub(crate) fn kill(&mut self) {
+        // The group has its name for as long as the child is not waited for, or another of it is there.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        let _ = self.child.wait();
+    }
 }
 
-impl Drop for Watch {
+impl Drop for Watched {
     fn drop(&mut self) {
+        self.kill();
         if let Some(mut input) = self.input.take() {
-            // One that was killed reads nothing.
             let _ = input.write_all(b"\n");
         }
         let _ = self.shell.wait();
@@ -176,19 +196,44 @@ impl Drop for Watch {
 mod tests {
     use super::*;
 
+    /// A shell whose own program has written where it runs.
+    fn started(folder: &Path) -> (Watched, String) {
+        let id = folder.join("id");
+        let script = format!("sleep 1000 & echo $! > {}; wait", id.display());
+        let watched = Watched::start(Command::new("sh").args(["-c", &script])).unwrap();
+        loop {
+            match std::fs::read_to_string(&id) {
+                Ok(id) if id.ends_with('\n') => return (watched, id.trim().to_owned()),
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Where nothing waits for it an ended program is left in the table of processes.
+    fn lives(id: &str) -> bool {
+        std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    }
+
+    fn ends(id: &str) {
+        while lives(id) {
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
-    fn a_watch_kills_when_we_end_and_not_when_it_is_dropped() {
-        let program = || Command::new("sleep").arg("1000").spawn().unwrap();
-        let mut dropped = program();
-        drop(Watch::over(&mut dropped).unwrap());
-        assert!(dropped.try_wait().unwrap().is_none());
-        dropped.kill().unwrap();
-        dropped.wait().unwrap();
-        let mut left = program();
-        let mut watch = Watch::over(&mut left).unwrap();
+    fn what_is_watched_ends_when_it_is_dropped_and_when_we_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let (dropped, id) = started(folder.path());
+        assert!(lives(&id));
+        drop(dropped);
+        ends(&id);
+        let folder = tempfile::tempdir().unwrap();
+        let (mut left, id) = started(folder.path());
+        assert!(lives(&id));
         // As our end does.
-        drop(watch.input.take());
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&left.wait().unwrap()), Some(9));
+        drop(left.input.take());
+        ends(&id);
+        left.child.wait().unwrap();
     }
 
     #[test]

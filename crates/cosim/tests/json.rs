@@ -25,6 +25,8 @@ use wingbeat_sim::rigid::{Body, Rigid};
 const STEPS: u32 = 4;
 /// How long the peer waits until it repeats its outputs. SITL waits a second.
 const REPEATS_AFTER: Wall = Wall::from_millis(100);
+/// A program that is waited for in vain; on a loaded computer a shell begins within this.
+const SOON: Wall = Wall::from_secs(8);
 
 /// The test's own side of a program's ports, as SITL has them.
 struct Peer {
@@ -360,7 +362,7 @@ fn a_back_end_that_is_silent_or_steps_too_far_ends_the_flight() {
 /// Flies until the flight ends; the message must have this part.
 fn ends_with(expected: &str, peer: impl FnOnce(Peer) + Send) {
     with_peer(
-        Wall::from_secs(2),
+        SOON,
         |mut copter| {
             let error = (1..1_000)
                 .find_map(|i| flown(&mut copter, Instant::ZERO + STRETCH * i).err())
@@ -374,7 +376,7 @@ fn ends_with(expected: &str, peer: impl FnOnce(Peer) + Send) {
 
 #[test]
 fn a_program_that_falls_silent_ends_the_flight() {
-    ends_with("is silent: no outputs for 2 s after 0.03 s of its flight", |mut peer| {
+    ends_with("is silent: no outputs for 8 s after 0.03 s of its flight", |mut peer| {
         for _ in 0..10 {
             peer.step();
         }
@@ -384,7 +386,7 @@ fn a_program_that_falls_silent_ends_the_flight() {
 
 #[test]
 fn a_program_that_repeats_itself_forever_has_fallen_silent() {
-    ends_with("is silent: no outputs for 2 s after 0.01 s of its flight", |mut peer| {
+    ends_with("is silent: no outputs for 8 s after 0.01 s of its flight", |mut peer| {
         for _ in 0..3 {
             peer.step();
         }
@@ -399,6 +401,20 @@ fn a_program_that_repeats_itself_forever_has_fallen_silent() {
 
 #[test]
 fn a_program_that_answers_twice_ends_the_flight() {
+    ends_with("outputs: found number 4, expected 3: it took another answer than ours", |mut peer| {
+        for _ in 0..3 {
+            peer.step();
+        }
+        // The third, and before that is answered the fourth.
+        peer.send(&peer.packet());
+        peer.number += 1;
+        peer.send(&peer.packet());
+        peer.stay();
+    });
+}
+
+#[test]
+fn a_program_that_leaves_a_number_out_ends_the_flight() {
     ends_with("outputs: found number 4, expected 3: it took another answer than ours", |mut peer| {
         for _ in 0..3 {
             peer.step();

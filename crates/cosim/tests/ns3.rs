@@ -282,6 +282,18 @@ fn answers_that_lead_nowhere_are_refused() {
         bytes.map(|byte| format!("\\{byte:03o}")).collect::<String>()
     };
     const END: u64 = 20_000_000;
+    let asked = |frame: &str| {
+        let (_folder, path) = pretender(&format!("printf 'WBN3\\003\\000{frame}'; cat >/dev/null"));
+        let mut medium = Ns3::start(&path, &Config::default(), 1, 2, SILENCE).expect("its greeting is right");
+        let bytes: Arc<[u8]> = Arc::from([0; 50].as_slice());
+        medium.transmit(Instant::ZERO, 0, bytes, &line(&[0.0, 10.0]), &mut Vec::new());
+        medium.advance(ms(20), &mut Vec::new()).expect_err("that is no answer")
+    };
+    // What radio 0 has sent is received by itself, and twice by the other.
+    for receptions in [&[(5, 0)][..], &[(5, 1), (5, 1)]] {
+        let error = asked(&answer(5, 6, receptions));
+        assert!(error.contains("expected each other radio at most once"), "{error}");
+    }
     for (frame, expected) in [
         (answer(END + 1, END + 2, &[]), "found 20000001 ns reached, expected 0 to 20000000"),
         (answer(END - 1, END, &[]), "found 19999999 ns reached and nothing received"),
