@@ -202,7 +202,15 @@ async fn left(tree: &Tree, state: &Path, garbled: &Path) -> Left {
         assert!(refused, "an earlier configuration refuses setup: {first:?}");
         log_problem = first.log.problem.clone();
         handle.stop().await;
-        log_problem = log_problem.or(logs::added(folder.path(), state, tree).err());
+        // A daemon that stops waits a second for the disk, and the thread that writes goes on.
+        let added = || logs::added(folder.path(), state, tree);
+        let written = async {
+            while added().is_err() {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let _ = timeout(PATIENCE, written).await;
+        log_problem = log_problem.or(added().err());
     }
     Left { secret, serial: held.ok().map(|held| held.terms.serial), kept: name, base_us, taken, log_problem }
 }

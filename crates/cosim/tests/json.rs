@@ -401,16 +401,27 @@ fn a_program_that_repeats_itself_forever_has_fallen_silent() {
 
 #[test]
 fn a_program_that_answers_twice_ends_the_flight() {
-    ends_with("outputs: found number 4, expected 3: it took another answer than ours", |mut peer| {
-        for _ in 0..3 {
-            peer.step();
-        }
-        // The third, and before that is answered the fourth.
-        peer.send(&peer.packet());
-        peer.number += 1;
-        peer.send(&peer.packet());
-        peer.stay();
-    });
+    let (tell, both_are_sent) = std::sync::mpsc::channel();
+    with_peer(
+        END,
+        |mut copter| {
+            flown(&mut copter, Instant::ZERO + STRETCH).unwrap();
+            both_are_sent.recv().unwrap();
+            let error = flown(&mut copter, Instant::ZERO + STRETCH * 2).unwrap_err();
+            let expected = "outputs: found number 5, expected 4: it took another answer than ours";
+            assert!(error.contains(expected), "{error}");
+        },
+        move |mut peer| {
+            for _ in 0..STEPS {
+                peer.step();
+            }
+            peer.send(&peer.packet());
+            peer.number += 1;
+            peer.send(&peer.packet());
+            tell.send(()).unwrap();
+            peer.stay();
+        },
+    );
 }
 
 #[test]
