@@ -211,7 +211,7 @@ pub fn find() -> Result<PathBuf> {
 /// A datagram that is on its way, or was until lately.
 struct UnderWay {
     from: usize,
-    /// Whether a radio has received it.
+    /// Of each radio, whether it has received it.
     is_received: Vec<bool>,
     /// In the time of the flight, and in that of ns-3.
     sent: Instant,
@@ -291,7 +291,7 @@ impl Ns3 {
             .stderr(Stdio::from(printed.try_clone()?));
         let started = Watched::start(&mut command)
             .with_context(|| format!("{}: it does not start", program.display()))?;
-        // Ours of what it is to have: its end is seen by that.
+        // With it our copies of its end of the socket: or we would not see that it has closed it.
         drop(command);
         let same_core = SameCore::with(&started.child);
         let mut medium = Self {
