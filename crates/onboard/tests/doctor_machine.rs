@@ -1,16 +1,13 @@
 //! `wingbeat doctor`, beyond the line to the flight controller: clock, radio, identity, a running daemon, a
 //! configuration that cannot be read.
 
-#[path = "common/doctored.rs"]
-mod doctored;
-
 use std::{
     net::{Ipv4Addr, SocketAddrV4},
     path::Path,
     time::Duration,
 };
 
-use doctored::{Aircraft, Play, iw, line};
+use crate::doctored::{Aircraft, Play, iw, line};
 use tokio::{net::UdpSocket, task::JoinHandle, time::sleep};
 use wingbeat_onboard::{
     Clock, config,
