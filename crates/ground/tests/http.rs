@@ -197,6 +197,8 @@ async fn the_page_is_served_and_every_place_inside_it() {
     std::fs::create_dir(folder.path().join("assets")).expect("a folder");
     std::fs::write(folder.path().join("index.html"), "the page").expect("a file");
     std::fs::write(folder.path().join("assets/a.js"), "the script").expect("a file");
+    std::fs::write(folder.path().join("assets/a.js.gz"), "gzip of it").expect("a file");
+    std::fs::write(folder.path().join("assets/a.js.br"), "brotli of it").expect("a file");
     let handle = with_page(folder.path()).await;
     for (path, status, body) in [
         ("/", 200, "the page"),
@@ -218,6 +220,18 @@ async fn the_page_is_served_and_every_place_inside_it() {
     };
     assert_eq!(caching("/").await, "no-cache");
     assert_eq!(caching("/assets/a.js").await, "public, max-age=31536000, immutable");
+    // A browser has the compressed file that it accepts, under the same path.
+    for (accepts, encoding, body) in [
+        ("gzip", Some("gzip"), "gzip of it"),
+        ("gzip, deflate, br", Some("br"), "brotli of it"),
+        ("identity", None, "the script"),
+    ] {
+        let request = client.get(url("/assets/a.js")).header("accept-encoding", accepts);
+        let response = request.send().await.expect("it answers");
+        let found = response.headers().get("content-encoding").map(|value| value.to_str().expect("text"));
+        assert_eq!(found, encoding, "{accepts}");
+        assert_eq!(response.text().await.expect("a body"), body, "{accepts}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

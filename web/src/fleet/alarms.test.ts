@@ -24,6 +24,15 @@ test('an alarm begins, is acknowledged, grows worse, ends and stays in the histo
   expect(alarms.map(({ sinceMs, endedMs }) => [sinceMs, endedMs])).toEqual([[500, undefined], [100, 400]]);
 });
 
+test('an alarm that ends and begins again within one update has a key of its own', () => {
+  let alarms = updateAlarms([], report(condition()), 100);
+  alarms = updateAlarms(alarms, report(), 100);
+  alarms = updateAlarms(alarms, report(condition()), 100);
+  alarms = updateAlarms(alarms, report(), 100);
+  alarms = updateAlarms(alarms, report(condition()), 100);
+  expect(new Set(alarms.map(({ key }) => key)).size).toBe(3);
+});
+
 test('nothing changed is the same list, and a notice is no alarm', () => {
   const alarms = updateAlarms([], report(condition()), 0);
   expect(updateAlarms(alarms, report(condition()), 1)).toBe(alarms);

@@ -39,7 +39,7 @@ export function updateAlarms(alarms: readonly Alarm[], reports: readonly Report[
       if (level === 'notice') continue;
       const place = `${address}/${kind}`;
       const known = lasting.get(place);
-      if (!known) begun.push({ key: `${place}/${timeMs}`, address, name, kind, level, text, sinceMs: timeMs, endedMs: undefined, acknowledged: false });
+      if (!known) begun.push({ key: freeKey(`${place}/${timeMs}`, alarms), address, name, kind, level, text, sinceMs: timeMs, endedMs: undefined, acknowledged: false });
       else if (known.text === text && known.level === level && known.name === name) still.set(known.key, known);
       else {
         const graver = level === 'alarm' && known.level !== 'alarm';
@@ -58,6 +58,14 @@ export function updateAlarms(alarms: readonly Alarm[], reports: readonly Report[
   const all = [...begun, ...kept];
   let ended = 0;
   return all.filter(({ endedMs }) => endedMs === undefined || (ended += 1) <= HISTORY_MAX);
+}
+
+/** Returns a key that no alarm has: a condition can end and begin again within one update. */
+function freeKey(wanted: string, alarms: readonly Alarm[]): string {
+  const taken = new Set(alarms.map(({ key }) => key));
+  let key = wanted;
+  for (let again = 2; taken.has(key); again += 1) key = `${wanted}/${again}`;
+  return key;
 }
 
 export const isActive = ({ endedMs }: Alarm): boolean => endedMs === undefined;

@@ -44,6 +44,10 @@ export interface Sending {
   /** Whom it addresses, in words. */
   readonly scope: string;
   readonly state: 'sending' | 'sent' | 'failed';
+  /** The time of the key press, milliseconds since 1970 by the ground service's clock. */
+  readonly atUnixMs: number;
+  /** The start of the ground service that it was sent to, milliseconds since 1970; 0 where none has answered yet. */
+  readonly serviceUnixMs: number;
   /** What the last attempt met; empty if nothing yet. */
   readonly reason: string;
 }
@@ -55,16 +59,31 @@ export interface HistoryItem {
   readonly remote: FleetCommand | undefined;
 }
 
-/** Newest first: what the service reports, and what only the page has so far. */
-export function history(remote: readonly FleetCommand[], local: readonly Sending[]): HistoryItem[] {
+/**
+ * Returns the commands of the service and those that only the page has, newest first by the ground service's clock. A command
+ * that an earlier service took is left out: only the aircraft can report its result (`olderCommands`).
+ */
+export function history(remote: readonly FleetCommand[], local: readonly Sending[], startedUnixMs: number): HistoryItem[] {
   const known = new Set(remote.map(({ id }) => id));
-  const unanswered = local.filter(({ id }) => !known.has(id));
+  const unanswered = local.filter((sending) => !known.has(sending.id) && !isOfEarlierService(sending, startedUnixMs));
   const locals = new Map(local.map((sending) => [sending.id, sending]));
-  return [
-    ...remote.map((command) => ({ id: command.id, command: command.command, local: locals.get(command.id), remote: command })),
-    ...unanswered.map((sending) => ({ id: sending.id, command: sending.command, local: sending, remote: undefined })),
-  ].reverse();
+  const items = [
+    ...remote.map((command) => ({
+      atUnixMs: startedUnixMs + command.time_ms,
+      item: { id: command.id, command: command.command, local: locals.get(command.id), remote: command },
+    })),
+    ...unanswered.map((sending) => ({
+      atUnixMs: sending.atUnixMs,
+      item: { id: sending.id, command: sending.command, local: sending, remote: undefined },
+    })),
+  ];
+  // The later of two with one time stands first.
+  return items.toReversed().toSorted((a, b) => b.atUnixMs - a.atUnixMs).map(({ item }) => item);
 }
+
+/** Whether a ground service took the command that has ended since. */
+export const isOfEarlierService = ({ state, serviceUnixMs }: Sending, startedUnixMs: number): boolean =>
+  state === 'sent' && serviceUnixMs !== startedUnixMs;
 
 /** Whom a command of the service went to, in words. */
 export function addressed(command: FleetCommand, fleetSize: number, known?: ById): string {

@@ -23,7 +23,11 @@ describe('what is wrong with an aircraft', () => {
   });
 
   it('tells the pilot from a failsafe, and a failsafe by its cause', () => {
-    expect(conditions(up(1, { engaged: false }))).toEqual([['alarm takeover: Pilot']]);
+    const mode = (name: string) => ({ flight_controller: { ...status(1).flight_controller, mode: name, armed: true } });
+    expect(conditions(up(1, { engaged: false, ...mode('LOITER') }))).toEqual([['alarm takeover: Pilot']]);
+    // After *Recover control* it flies on to its last target: the pilot must switch first.
+    expect(conditions(up(1, { engaged: false, ...mode('GUIDED') }))).toEqual([['alarm takeover: No command']]);
+    expect(conditions(up(1, { engaged: false, ...mode('') }))).toEqual([['alarm takeover: Not commanded']]);
     const rtl = { ...status(1).flight_controller, mode: 'RTL', armed: true };
     expect(conditions(up(1, { engaged: false, failsafe: true, detail: 'Low battery', flight_controller: rtl }))).toEqual([['alarm failsafe: Failsafe RTL']]);
     expect(['Radio Failsafe', 'GCS Failsafe', 'EKF variance', 'Fence breach', 'Battery Failsafe', '?'].map(failsafeCause)).toEqual([

@@ -17,7 +17,7 @@ export type Level = 'alarm' | 'caution' | 'notice';
 
 export type Kind =
   | 'lost' | 'controller' | 'failsafe' | 'takeover' | 'separation' | 'battery' | 'companion' | 'radio' | 'keys'
-  | 'holding' | 'ended' | 'conflict' | 'mission' | 'excluded' | 'problem' | 'unseen';
+  | 'holding' | 'ended' | 'conflict' | 'mission' | 'excluded' | 'problem' | 'unseen' | 'service';
 
 export interface Condition {
   readonly kind: Kind;
@@ -83,6 +83,24 @@ export interface Around {
   readonly voltages?: ReadonlyMap<string, Low>;
 }
 
+/** Flight modes in which the aircraft follows its last target or its mission, and no landing ends the flight. */
+const UNSTEERED_MODES: readonly string[] = ['GUIDED', 'GUIDED_NOGPS', 'AUTO', 'BRAKE'];
+
+/** The card's word and the alarm's sentence for an aircraft that the companion computer does not command. */
+function takeoverTexts(armed: boolean, mode: string): [short: string, text: string] {
+  if (!armed) return ['Pilot', 'the companion computer commands nothing; Engage lets it command again'];
+  if (UNSTEERED_MODES.includes(mode)) {
+    return ['No command', `neither pilot nor companion computer commands it in mode ${mode}: switch the flight mode on the transmitter`];
+  }
+  if (mode === '') return ['Not commanded', 'the companion computer commands nothing, and the flight mode is not known'];
+  return ['Pilot', `the pilot has control, mode ${mode}`];
+}
+
+/** The ground service itself, where the page has lost it. */
+export const SERVICE_LOST: Condition = {
+  kind: 'service', level: 'alarm', short: 'Lost', text: 'not reachable: all values are old, and commands wait until it answers',
+};
+
 /** Worst first; empty where all is well. */
 export function conditionsOf(aircraft: Aircraft, around: Around): Condition[] {
   const { fleet } = aircraft;
@@ -113,7 +131,7 @@ function statusConditions(
     const cause = failsafeCause(status.detail);
     add('alarm', 'failsafe', `Failsafe ${mode}`.trim(), `${cause} failsafe of the flight controller, mode ${mode || 'unknown'}`);
   } else if (!status.engaged) {
-    add('alarm', 'takeover', 'Pilot', armed ? 'the pilot has control' : 'the pilot has control; Engage takes it back');
+    add('alarm', 'takeover', ...takeoverTexts(armed, mode));
   }
   if (status.separation?.alarmed && armed && live) {
     const { nearest } = status.separation;

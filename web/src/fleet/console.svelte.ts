@@ -14,10 +14,11 @@ import { RegionDraft } from './region.svelte';
 import { announcements } from './announce';
 import { acknowledge, active, unheard, updateAlarms, type Alarm } from './alarms';
 import { byId, everyoneAlone, type ById } from './avoidance';
-import { olderCommands, type OlderCommand, type Sending } from './commands';
-import { conditionsOf, type Condition } from './conditions';
+import { isOfEarlierService, olderCommands, type OlderCommand, type Sending } from './commands';
+import { conditionsOf, SERVICE_LOST, type Condition } from './conditions';
 import { holdings, type Holdings } from './mission';
-import { overview, type Overview } from './overview';
+import { nextFlight, type NextFlight } from './next-flight';
+import { overview, Progress, type Overview } from './overview';
 import { fleetPhase, type FleetPhase } from './phase';
 import { readPreferences, writePreferences, type Preferences } from './preferences';
 import { armSound, play, REPEAT_MS } from './sound';
@@ -65,6 +66,8 @@ export class FleetConsole {
   sendings = $state.raw<readonly Sending[]>([]);
   /** Events of the stream that could not be read. */
   unreadable = $state(0);
+  /** The text of the last exception that no part of the page has caught; empty while there is none. */
+  failure = $state('');
   /** For the screen reader. */
   announcement = $state('');
   /** By address: the colour that an aircraft keeps for as long as it is in the fleet. */
@@ -137,6 +140,7 @@ export class FleetConsole {
   });
   /** Updated once a second: it compares every pair. */
   overview = $state.raw<Overview>(overview([], []));
+  readonly #progress = new Progress();
   events = $state.raw<readonly TimelineEvent[]>([]);
   /** Nobody has a place in a swarm: each can be set up and started without the others. */
   readonly alone: boolean = $derived(everyoneAlone(this.fleet.aircraft));
@@ -154,6 +158,10 @@ export class FleetConsole {
   /** What is planned and not yet sent. */
   readonly planner = new Planner({ aircraft: () => this.fleet.aircraft, selected: () => this.selected });
   readonly scope: Scope = $derived(scopeOf(this.fleet.aircraft, this.selected));
+  /** The aircraft that have flown and that *Prepare next flight* would engage again. */
+  readonly nextFlight: NextFlight = $derived(nextFlight(this.fleet.aircraft));
+  /** A sentence for each draft that no aircraft holds; empty while none stands in the way of *Set up*. */
+  readonly unsent: readonly string[] = $derived([...this.planner.unsent, ...this.setupDraft.unsent]);
 
   #next: FleetState = EMPTY;
   #publishing: ReturnType<typeof setTimeout> | undefined;
@@ -188,7 +196,13 @@ export class FleetConsole {
     }, REPEAT_MS);
     addEventListener('pointerdown', armSound, { once: true });
     addEventListener('keydown', armSound, { once: true });
+    const failed = (event: ErrorEvent | PromiseRejectionEvent) =>
+      this.fail('reason' in event ? event.reason : (event.error ?? event.message));
+    addEventListener('error', failed);
+    addEventListener('unhandledrejection', failed);
     return () => {
+      removeEventListener('error', failed);
+      removeEventListener('unhandledrejection', failed);
       this.#stream.stop();
       clearInterval(ticking);
       clearInterval(slow);
@@ -197,6 +211,12 @@ export class FleetConsole {
       clearTimeout(this.#publishing);
       clearTimeout(this.#announcing);
     };
+  }
+
+  /** Notes an exception that no part of the page has caught: what is drawn may stand still. */
+  fail(error: unknown): void {
+    console.error(error);
+    this.failure = error instanceof Error ? error.message : String(error);
   }
 
   /** Asks the service who this is. */
@@ -259,8 +279,10 @@ export class FleetConsole {
   /** What is derived from the whole fleet and its past, once a second. */
   #lookBack(): void {
     const { aircraft, missions, commands, log, timeMs } = this.fleet;
-    this.overview = overview(aircraft, missions);
-    const known = new Set([...commands.map(({ id }) => id), ...this.sendings.map(({ id }) => id)]);
+    this.overview = this.live === false ? overview([], []) : overview(aircraft, missions, this.#progress, pageNowMs());
+    const { startedUnixMs } = this.fleet;
+    const sendings = this.sendings.filter((sending) => !isOfEarlierService(sending, startedUnixMs));
+    const known = new Set([...commands.map(({ id }) => id), ...sendings.map(({ id }) => id)]);
     this.older = olderCommands(aircraft, known, this.older, timeMs);
     this.events = timeline({
       commands, log, alarms: this.alarms, older: this.older, known: this.byId, fleetSize: aircraft.length, console: this.fleet.console,
@@ -336,14 +358,15 @@ export class FleetConsole {
   async #deliver(body: Addressed, scope: string): Promise<void> {
     const abort = new AbortController();
     this.#aborts.set(body.id, abort);
-    const sending: Sending = { ...body, scope, state: 'sending', reason: '' };
+    const atUnixMs = this.fleet.startedUnixMs + this.groundNowMs;
+    const sending: Sending = { ...body, scope, state: 'sending', reason: '', atUnixMs, serviceUnixMs: 0 };
     this.sendings = [...this.sendings.slice(1 - SENDINGS_MAX), sending];
     const result = await sendCommand(body, {
       signal: abort.signal,
       retrying: (reason) => this.#changeSending(body.id, { reason }),
     });
     this.#aborts.delete(body.id);
-    this.#changeSending(body.id, result.ok ? { state: 'sent', reason: '' } : { state: 'failed', reason: result.reason });
+    this.#changeSending(body.id, result.ok ? { state: 'sent', reason: '', serviceUnixMs: this.#next.startedUnixMs } : { state: 'failed', reason: result.reason });
     if (!result.ok) this.#announce([`${commandName(body.command)} was not sent: ${result.reason}.`]);
     if (!result.ok && result.signedOut) await this.checkAccess();
   }
@@ -366,6 +389,7 @@ export class FleetConsole {
     if (!live) this.#announce(['Ground service not reachable.']);
     else if (this.live === false) this.#announce(['Ground service reachable again.']);
     this.live = live;
+    this.#judge();
   }
 
   #change(next: FleetState): void {
@@ -381,11 +405,17 @@ export class FleetConsole {
     this.#announce([]);
     this.flight = trackFlight(this.flight, this.#next);
     this.#colour();
+    this.#judge();
+  }
+
+  /** Updates the alarms by the conditions of the aircraft and of the ground service itself. */
+  #judge(): void {
     const reports = this.#next.aircraft.map((aircraft) => {
       const { address } = aircraft.fleet;
       return { address, name: displayName(aircraft), conditions: this.conditions.get(address) ?? [] };
     });
-    this.alarms = updateAlarms(this.alarms, reports, this.#next.timeMs);
+    const service = { address: '', name: 'Ground service', conditions: this.live === false ? [SERVICE_LOST] : [] };
+    this.alarms = updateAlarms(this.alarms, [service, ...reports], this.#next.timeMs);
   }
 
   #colour(): void {

@@ -161,10 +161,34 @@ describe('what became of a command', () => {
   });
 
   it('shows newest first what the service and what only the page has, each once', () => {
-    const sending = (id: string): Sending => ({ id, command: 'hold', vehicles: [], scope: 'all 9', state: 'sending', reason: '' });
-    const items = history([command([], { id: 'a' }), command([], { id: 'b' })], [sending('b'), sending('c')]);
+    const sending = (id: string): Sending => ({ id, command: 'hold', vehicles: [], scope: 'all 9', state: 'sending', reason: '', atUnixMs: 2_000_000, serviceUnixMs: 0 });
+    const items = history([command([], { id: 'a' }), command([], { id: 'b' })], [sending('b'), sending('c')], 1_000);
     expect(items.map(({ id }) => id)).toEqual(['c', 'b', 'a']);
     expect(items.map(({ local, remote }) => [local !== undefined, remote !== undefined])).toEqual([[true, false], [true, true], [false, true]]);
+  });
+});
+
+describe('the last command after a restart of the ground service', () => {
+  const START = 5_000;
+  const sending = (id: string, change: Partial<Sending>): Sending => ({
+    id, command: 'start', vehicles: [], scope: 'all 3', state: 'sent', reason: '', atUnixMs: 100, serviceUnixMs: 1_000, ...change,
+  });
+
+  it('is not one that the earlier service took', () => {
+    const hold = command([], { id: 'hold', command: 'hold', time_ms: 10 });
+    expect(history([hold], [sending('old', {})], START).map(({ id }) => id)).toEqual(['hold']);
+    expect(history([], [sending('old', {})], START)).toEqual([]);
+  });
+
+  it('is the one that was pressed last, also where an older one failed or still waits', () => {
+    const hold = command([], { id: 'hold', command: 'hold', time_ms: 10 });
+    const older = [sending('failed', { state: 'failed' }), sending('waits', { state: 'sending', atUnixMs: START + 5 })];
+    expect(history([hold], older, START).map(({ id }) => id)).toEqual(['hold', 'waits', 'failed']);
+    const newer = sending('new', { state: 'sending', atUnixMs: START + 11 });
+    expect(history([hold], [newer], START).map(({ id }) => id)).toEqual(['new', 'hold']);
+    // Taken by this service, which has not reported it yet.
+    const taken = sending('taken', { atUnixMs: START + 12, serviceUnixMs: START });
+    expect(history([hold], [taken], START).map(({ id }) => id)).toEqual(['taken', 'hold']);
   });
 });
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { checkTable } from './checks';
 import { olderCommands } from './commands';
 import { Homes } from './homes';
-import { overview } from './overview';
+import { nextFlight } from './next-flight';
+import { overview, Progress } from './overview';
 import { DEFAULTS, parsePreferences } from './preferences';
 import { aircraft, flying, stateOf, status } from './samples';
 import { numberOf } from './sort';
@@ -29,10 +30,34 @@ describe('the swarm in figures', () => {
     ]).aircraft;
     const missions = [{ hash: 'aa', name: 'm', holders: [1, 2, 3].map((index) => status(index).id), waypoints: [position(0), position(300)] }];
     const { battery, separation, slowest, toGo } = overview(fleet, missions);
+    expect(toGo, 'one sample gives no progress').toBeUndefined();
     expect([battery?.value, battery?.name]).toEqual([40, 'UAV 5']);
     expect([Math.round(separation?.value ?? 0), separation?.name]).toEqual([30, 'UAV 1, UAV 2']);
     expect([slowest?.value, slowest?.name]).toEqual([4, 'UAV 1']);
-    expect([Math.round(toGo?.value ?? 0), toGo?.name], 'the hovering one has no time to go').toEqual([75, 'UAV 1']);
+  });
+
+  it('give the time to go by the progress of the last minute, through a stop at a waypoint', () => {
+    const progress = new Progress();
+    expect(progress.observe('a', 400, 0)).toBeUndefined();
+    expect(progress.observe('a', 380, 5_000), 'too short for a rate').toBeUndefined();
+    expect(progress.observe('a', 350, 10_000)).toBe(70);
+    // It stands: the time grows slowly and does not vanish.
+    expect(progress.observe('a', 350, 12_000)).toBe(84);
+    // Another mission begins its progress again, and so does an aircraft that is gone in between.
+    expect(progress.observe('a', 900, 13_000)).toBeUndefined();
+    progress.keep(new Set());
+    expect(progress.observe('a', 100, 30_000)).toBeUndefined();
+  });
+
+  it('leave out an aircraft whose flight controller is silent', () => {
+    const silent = moving(1, 0, 4, 20);
+    const controller = silent.status?.flight_controller;
+    const fleet = stateOf([
+      silent.status && controller ? { ...silent, status: { ...silent.status, flight_controller: { ...controller, link: 'lost' } } } : silent,
+      moving(2, 30, 5, 60),
+    ]).aircraft;
+    const { battery, separation } = overview(fleet, []);
+    expect([battery?.value, separation]).toEqual([60, undefined]);
   });
 
   it('are absent where there is nothing to say', () => {
@@ -49,6 +74,17 @@ describe('commands that the service does not know', () => {
     expect(first).toMatchObject([{ id: 'a', command: 'land', seenAtMs: 100, bad: true, text: expect.stringContaining('1 failed, 1 effect seen') as string }]);
     expect(olderCommands(fleet, new Set(['b']), first, 900)[0]?.seenAtMs).toBe(100);
     expect(olderCommands(fleet, new Set(['a', 'b']), first, 900)).toEqual([]);
+  });
+});
+
+describe('the next flight', () => {
+  const landed = (index: number, phase: AircraftStatus['phase'] = 'finished') => aircraft(index, { phase });
+
+  it('is prepared for all that have landed, once none flies', () => {
+    expect(nextFlight(stateOf([landed(1), landed(2, 'aborted')]).aircraft)).toEqual({ vehicles: [status(1).id, status(2).id], short: 'all 2' });
+    expect(nextFlight(stateOf([landed(1), flying(2)]).aircraft).vehicles, 'one still flies').toEqual([]);
+    expect(nextFlight(stateOf([landed(1), aircraft(2)]).aircraft), 'the other has not flown').toEqual({ vehicles: [status(1).id], short: 'UAV 1' });
+    expect(nextFlight(stateOf([aircraft(1)]).aircraft).vehicles).toEqual([]);
   });
 });
 

@@ -76,7 +76,8 @@ export class FlightDraft {
   benchSpeedMS = $state(10);
   /** Of the same, what flies the leader of FollowMe: a pilot drawn from the seed, or the published flight. */
   benchPilot = $state(DRAWN);
-  #isOwn = false;
+  #isOwn = $state(false);
+  #most: FlightSetup | undefined;
 
   readonly keys: readonly FlightSetupKey[] = $derived(this.choices.find(({ protocol }) => protocol === this.protocol)?.keys ?? []);
   /** What is sent: a key without a value stays as each aircraft is configured. */
@@ -85,12 +86,25 @@ export class FlightDraft {
     return { protocol: this.protocol, ...(Object.fromEntries(chosen) as Partial<FlightSetup>) };
   });
 
+  /** A sentence, where the set-up on this page is not the one that all aircraft took. */
+  readonly unsent: readonly string[] = $derived.by(() => {
+    const isHeld = JSON.stringify(this.sent) === JSON.stringify(this.setup) && [...this.answers.values()].every((problem) => problem === '');
+    return this.#isOwn && !isHeld ? ['The flight set-up on this page is not sent.'] : [];
+  });
+
+  /** Drops the changes: the draft is again what most aircraft have. */
+  discard(): void {
+    this.#isOwn = false;
+    if (this.#most) this.#fill(this.#most);
+  }
+
   /** What aircraft answered: the choices are theirs, and until something is chosen the draft is what most have. */
   take({ vehicles }: FleetFlightSetups): void {
     const states = vehicles.flatMap(({ state }) => state ?? []);
     // A choice that one aircraft does not have is refused by that one, and said.
     this.choices = states.toSorted((a, b) => b.choices.length - a.choices.length)[0]?.choices ?? this.choices;
     const most = usual(states.map(({ setup }) => setup));
+    this.#most = most ?? this.#most;
     if (!this.#isOwn && most) this.#fill(most);
   }
 

@@ -97,6 +97,14 @@ export class Planner {
   readonly stops: boolean = $derived(this.preview?.problems.some(({ stops }) => stops) ?? false);
   readonly canSend: boolean = $derived(this.draft !== undefined && this.isPreviewed && !this.stops && !this.sending);
   readonly canUndo: boolean = $derived(this.#past.length > 0);
+  /** A sentence that names the missions that stand here and that not every aircraft has taken; empty where there is none. */
+  readonly unsent: readonly string[] = $derived.by(() => {
+    const drawn = this.drawn.filter(({ mission }) => mission.waypoints.length > 0);
+    const isHeld = this.sent.length > 0 && this.sent.every(({ state }) => state === 'held');
+    if (drawn.length === 0 || isHeld) return [];
+    const what = drawn.length === 1 && drawn[0] ? `The mission ${plain(drawn[0].mission.name)}` : `${drawn.length} missions`;
+    return [`${what} on this page ${drawn.length === 1 ? 'is' : 'are'} not sent.`];
+  });
   /** The lanes that the sketch would become. */
   readonly lanes: Lanes = $derived.by(() => {
     if (this.tool === 'area') return survey(this.sketch, this.spacingM, this.headingDeg);

@@ -45,7 +45,7 @@ describe('a button that is held', () => {
     await fireEvent.pointerUp(element);
     vi.advanceTimersByTime(5_000);
     expect(onheld).not.toHaveBeenCalled();
-    expect(element.textContent).toContain('Hold for a second');
+    expect(element.textContent).toContain('Keep it pressed for a second');
     await fireEvent.click(element);
     await fireEvent.dblClick(element);
     expect(onheld).not.toHaveBeenCalled();
@@ -84,7 +84,7 @@ describe('the fleet', () => {
     const { fleet } = consoleOf([flying(1), flying(2), pilot, low]);
     render(FleetPanel, { fleet });
     expect(ids()).toEqual([3, 4, 1, 2].map((index) => status(index).id));
-    expect(screen.getByText('Pilot')).toBeTruthy();
+    expect(screen.getByText('No command')).toBeTruthy();
   });
 
   it('says of nothing that it is 0, beside a lost one least of all', () => {
