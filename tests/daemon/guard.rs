@@ -478,10 +478,12 @@ async fn a_companion_that_flies_auto_is_succeeded_too() {
 /// No guardian: a console holds the lease, so that the autopilot's own failsafe is the layer. Prints what
 /// happens after the death in guided flight.
 async fn returns_alone(what: &str, autopilot: SocketAddr, truth: &mut watch::Receiver<Truth>) {
-    let rig = Rig::new(autopilot, false).await;
+    let mut rig = Rig::new(autopilot, false).await;
     let body = r#"{"console":"test","ttl_ms":60000}"#;
     let (code, answer) = ask(rig.api, "POST", paths::LEASE, body).await;
     assert_eq!(code, 200, "{answer}");
+    let grant: wingbeat_api::LeaseGrant = serde_json::from_str(&answer).unwrap();
+    rig.token = grant.token.unwrap();
     let status = rig.until("caught", |s| check(s, "companion loss").passed).await;
     let layers = &check(&status, "companion loss").detail;
     assert!(layers.ends_with("the autopilot: RTL after 5 s in GUIDED, not AUTO"), "{layers}");

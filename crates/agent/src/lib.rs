@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+mod admission;
 mod budget;
 mod checks;
 mod clock;
@@ -24,6 +25,7 @@ mod executor;
 mod fence;
 mod flight_setup;
 pub mod guardian;
+mod lanes;
 mod layers;
 mod loan;
 mod orders;
@@ -85,7 +87,7 @@ use parameters::Requested;
 use passed::LastCommand;
 use rejoin::Rejoin;
 use remote_id::RemoteIdState;
-use senders::{CONSOLES_MAX, SENDERS_MAX, Senders};
+use senders::{SENDERS_MAX, Senders};
 use takeover::{Authority, is_emergency};
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
@@ -105,7 +107,7 @@ use wingbeat_autopilot::telemetry::{Gnss, LINK_TIMEOUT, StreamRequest, Telemetry
 use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit, mission, rc};
 use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
 use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
-use wingbeat_wire::{Claim, Datagram, Draft, Message, Opened, Point, Probe, Refused, VehicleId};
+use wingbeat_wire::{Datagram, Draft, Message, Opened, Point, Probe, Refused, VehicleId};
 
 /// What happens to an aircraft.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +135,12 @@ pub enum Input<'a> {
     /// A datagram from the radio: as [`wingbeat_wire::Roster::open`] opened it, or why that refused it, which is counted.
     Datagram(Result<Opened<'a>, Refused>),
     /// An operator's order that came by another path than the radio, opened alike. It is answered like a command.
-    Order(Opened<'a>),
+    Order {
+        /// The order.
+        opened: Opened<'a>,
+        /// Whether the console itself is the peer of the TLS connection: no recording comes this way.
+        is_direct: bool,
+    },
     /// The operator commands.
     Operator {
         /// The sender's id of this command.
@@ -302,8 +309,6 @@ pub struct Agent {
     /// The counter of our last datagram.
     counter: u64,
     senders: Senders<SENDERS_MAX>,
-    /// What consoles posted, which is no datagram.
-    posted: Senders<CONSOLES_MAX>,
     orders: Orders,
     last_command: LastCommand,
     /// When a datagram of another aircraft with our id was received.
@@ -380,7 +385,6 @@ impl Agent {
             counter_base_us: 0,
             counter: 0,
             senders: Senders::default(),
-            posted: Senders::default(),
             orders: Orders::default(),
             last_command: LastCommand::default(),
             duplicate_id_at: None,
@@ -417,70 +421,6 @@ impl Agent {
         self.config.coordination.me()
     }
 
-    /// Whether a datagram that claims this can be taken: for its host, which asks before it checks the signature
-    /// ([`wingbeat_wire::Roster::open_if`]).
-    ///
-    /// # Errors
-    /// Our own, one that is not newer than the last of its sender, or one that is too old. An exclusion that is new here may
-    /// be older: it is passed on for as long as its flight.
-    pub fn admits(&self, now: Instant, claim: &Claim) -> Result<(), Refused> {
-        let Claim { from, counter, exclusion } = *claim;
-        if from == self.id() {
-            // One that we have not sent must be proved: our key is used elsewhere.
-            return if counter <= self.counter { Err(Refused::Own) } else { Ok(()) };
-        }
-        self.unless_needed(self.check_age(now, from, counter), exclusion)
-    }
-
-    /// As [`Agent::admits`], for what its sender did not broadcast. A console repeats by radio meanwhile: what it
-    /// broadcasts in 2 s does not overtake what it posts.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn admits_posted(&self, now: Instant, claim: &Claim) -> Result<(), Refused> {
-        let Claim { from, counter, exclusion } = *claim;
-        let is_overtaken = self
-            .senders
-            .newest(from)
-            .is_some_and(|newest| counter < newest.saturating_sub(senders::AGE_MAX_US));
-        let checked = if is_overtaken {
-            Err(Refused::Stale)
-        } else {
-            self.posted.check(now, self.synchronised_us(now), from, counter)
-        };
-        self.unless_needed(checked, exclusion)
-    }
-
-    /// Notes what was posted and admitted, for both paths.
-    fn note_posted(&mut self, now: Instant, from: VehicleId, counter: u64) {
-        if self.posted.check(now, self.synchronised_us(now), from, counter).is_ok() {
-            self.posted.note(now, from, counter);
-            self.senders.note(now, from, counter);
-        }
-    }
-
-    /// An exclusion that was not received counts at any age.
-    fn unless_needed(
-        &self,
-        checked: Result<(), Refused>,
-        exclusion: Option<(u32, VehicleId)>,
-    ) -> Result<(), Refused> {
-        if checked.is_err() && exclusion.is_some_and(|(flight, member)| self.lacks_exclusion(flight, member))
-        {
-            return Ok(());
-        }
-        checked
-    }
-
-    fn check_age(&self, now: Instant, from: VehicleId, counter: u64) -> Result<(), Refused> {
-        self.senders.check(now, self.synchronised_us(now), from, counter)
-    }
-
-    /// UTC, where all clocks are set to it.
-    fn synchronised_us(&self, now: Instant) -> Option<u64> {
-        self.unix_us(now).filter(|_| self.config.clocks_are_set)
-    }
-
     /// The one way in. When it returns, `out` holds everything to do, in order; what it held before is
     /// gone.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
@@ -508,7 +448,9 @@ impl Agent {
             }
             Input::Datagram(Ok(opened)) => self.on_datagram(now, opened, out),
             Input::Datagram(Err(reason)) => self.refuse(reason),
-            Input::Order(opened) => out.reply = Some(self.on_posted_order(now, opened, out)),
+            Input::Order { opened, is_direct } => {
+                out.reply = Some(self.on_posted_order(now, opened, is_direct, out));
+            }
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
             Input::Mission(points) => out.reply = Some(self.take_mission(points)),
             Input::Coordination(flight) => out.reply = Some(self.set_flight_up(now, flight, out)),
@@ -755,7 +697,9 @@ impl Agent {
             swarm: checks::swarm(me, &*self.protocol, duplicate_id, line),
             verdict: self.verdict,
         };
-        checks::preflight(judged, now)
+        let mut checks = checks::preflight(judged, now);
+        let _ = checks.extend_from_slice(self.orders.lanes.judge(now).as_slice());
+        checks
     }
 
     /// What stands against a flight and has one cure.
@@ -930,7 +874,8 @@ impl Agent {
             self.streams.on_message(now, &frame.message);
             self.parameters.on_message(&frame.message);
             let has_fix = self.telemetry.measured.gnss.is_some_and(Gnss::has_fix);
-            self.gnss_clock.on_message(now, has_fix, &frame.message);
+            let event = self.gnss_clock.on_message(now, has_fix, &frame.message);
+            clock::report(event, out);
             self.executor.on_message(now, &frame.message, self.protocol.route());
             if let Some(job) = self.executor.reading_begun() {
                 self.rejoin.on_message(now, &frame.message, job, &mut self.mission);
@@ -1017,8 +962,8 @@ impl Agent {
     }
 
     fn on_datagram(&mut self, now: Instant, opened: Opened<'_>, out: &mut Outputs) {
-        let (from, counter) = (opened.from(), opened.counter());
-        if let Err(reason) = self.admits(now, &opened.claim()) {
+        let (from, claim) = (opened.from(), opened.claim());
+        if let Err(reason) = self.admits(now, &claim) {
             return self.refuse(reason);
         }
         if from == self.id() {
@@ -1030,9 +975,9 @@ impl Agent {
             return self.refuse(reason);
         }
         // Before it is judged: what is refused once costs no second signature.
-        let is_new = self.check_age(now, from, counter).is_ok();
+        let is_new = self.check_age(now, &claim).is_ok();
         if is_new {
-            self.senders.note(now, from, counter);
+            self.note_datagram(now, &claim, out);
         }
         let Datagram { flight, message, .. } = &datagram;
         if let Message::Beacon(beacon) = message {

@@ -43,6 +43,7 @@ mod parameters;
 mod plan_file;
 mod planning;
 mod push;
+mod readers;
 mod records;
 mod refused;
 mod region_file;
@@ -149,6 +150,9 @@ pub enum StartError {
         /// The system's message.
         source: io::Error,
     },
+    /// Another service uses the key folder, or there are no random numbers.
+    #[error("--keys: {0}")]
+    Keys(String),
     /// The users, the log of what is done, or the certificate.
     #[error("ground service: {0}")]
     Access(#[from] NoAccess),
@@ -261,12 +265,12 @@ impl Ground {
         let (messages, message_queue) = mpsc::channel(QUEUE);
         let now = Instant::now();
         let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
-        let desk = config.console.map(|console| Arc::new(desk::Desk::new(console, radio.is_some())));
+        let desk = config.console.map(|console| desk::Desk::new(console, radio.is_some()));
+        let desk = desk.transpose().map_err(StartError::Keys)?.map(Arc::new);
         let (has_map, has_tiles) = (map.is_some(), matches!(map, Some(tiles::Map::Tiles(_))));
         let service = service::Service::new(
             requests,
             clients.clone(),
-            desk.clone(),
             service::Files { web_dir: config.web_dir, map, parameters: config.parameters, records },
             access,
             checklist.clone(),
@@ -411,6 +415,7 @@ impl Handle {
     pub async fn stop(mut self) {
         // No receiver means that it has ended already.
         let _ = self.stop.send(true);
+        self.service.readers().end();
         if timeout(FAREWELL, &mut self.server).await.is_err() {
             self.server.abort();
             let _ = (&mut self.server).await;
@@ -422,6 +427,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        self.service.readers().end();
         self.server.abort();
     }
 }

@@ -35,7 +35,7 @@ use wingbeat_keys::{Held, Keys, Pending, Terms, Validity, counter::Reserve};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Budget, Clock, Outage, Radio, RadioEvent, SendError};
 use wingbeat_server::Refusals;
-use wingbeat_wire::{Datagram, Draft, Message, Order, Phase, Refused, VehicleId};
+use wingbeat_wire::{Claim, Datagram, Draft, Message, Order, Phase, Refused, VehicleId};
 
 use crate::{
     autopilot_logs::{self, Fetcher},
@@ -260,8 +260,10 @@ fn lease_token() -> Result<Token, ApiError> {
 /// Why an order is not taken, and whether the same one may be.
 fn refused_order(reason: Refused) -> OrderRefusal {
     if matches!(reason, Refused::Replayed | Refused::Stale) {
-        let message =
-            format!("order: found it {reason}, expected the newest of its console, at most 2 s old");
+        let message = format!(
+            "order: found it {reason}, expected the newest of its console's program, at most 2 s old, or the first \
+                 by a clock that is at most 10 min behind UTC; cure: set the console's clock, and send it again"
+        );
         return OrderRefusal::Conflict(ApiError { code: "replayed".into(), message });
     }
     let message =
@@ -461,13 +463,16 @@ impl<R: Radio> Driver<R> {
                     self.daemon.radio_down = Some(reason.into());
                     self.log(Severity::Error, reason.into());
                 }
-                Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
+                Woken::Request(Some(Request::Command { request, lease, reply })) => {
+                    // A console that disconnected asks again.
+                    let _ = reply.send(self.command(request, lease.as_deref()));
+                }
                 Woken::Request(Some(Request::Mission { mission, from, lease, reply })) => {
                     self.mission(mission, from, lease.as_deref(), reply);
                 }
-                Woken::Request(Some(Request::Order { sealed, lease, reply })) => {
+                Woken::Request(Some(Request::Order { sealed, from, lease, reply })) => {
                     // A console that disconnected asks again.
-                    let _ = reply.send(self.order(&sealed, lease.as_deref()));
+                    let _ = reply.send(self.order(&sealed, from, lease.as_deref()));
                 }
                 Woken::Request(Some(Request::Lease { console, from, ttl, token, reply })) => {
                     // A console that disconnected asks again.
@@ -573,8 +578,9 @@ impl<R: Radio> Driver<R> {
         Self { links, ..self }
     }
 
-    /// Serves ground stations through the gateway.
-    pub(crate) fn serving(self, gateway: Option<Gateway>) -> Self {
+    /// Serves ground stations through the gateway; `open` warns of one that others reach and that asks for no key.
+    pub(crate) fn serving(mut self, gateway: Option<Gateway>, open: Option<String>) -> Self {
+        self.daemon.open_gateway = open;
         Self { gateway, ..self }
     }
 
@@ -1165,17 +1171,24 @@ impl<R: Radio> Driver<R> {
         }
     }
 
-    fn command(&mut self, request: CommandRequest, reply: oneshot::Sender<CommandReply>) {
+    fn command(&mut self, request: CommandRequest, lease: Option<&str>) -> Result<CommandReply, ApiError> {
         let CommandRequest { id, command } = request;
+        if command.needs_lease() {
+            self.check_lease(lease, None, &format_args!("{command}"))?;
+        }
         let answer = self.feed(Input::Operator { id: &id, command });
-        // An operator who disconnected does not read the answer.
-        let _ = reply.send(self.answer(id, command, answer));
+        Ok(self.answer(id, command, answer))
     }
 
     /// An order of a console, as that sealed it: judged by the same rules as one by radio, and answered like a command.
-    fn order(&mut self, sealed: &[u8], lease: Option<&str>) -> Result<CommandReply, OrderRefusal> {
+    fn order(
+        &mut self,
+        sealed: &[u8],
+        from: Option<VehicleId>,
+        lease: Option<&str>,
+    ) -> Result<CommandReply, OrderRefusal> {
         let now = self.clock.now();
-        let admits = |claim: &_| self.agent.admits_posted(now, claim);
+        let admits = |claim: &Claim| self.agent.admits_posted(now, claim, from == Some(claim.from));
         let mut datagram = Datagram::blank();
         let opened = self.air.keys.roster.open_if(sealed, admits);
         let read = opened.and_then(|opened| opened.read_into(&mut datagram).map(|()| opened));
@@ -1194,14 +1207,15 @@ impl<R: Radio> Driver<R> {
             self.check_lease(lease, Some(opened.from()), &format_args!("{command}"))
                 .map_err(OrderRefusal::Conflict)?;
         }
-        let answer = self.feed(Input::Order(opened));
+        let answer = self.feed(Input::Order { opened, is_direct: from == Some(opened.from()) });
         if let Some(Reply::Refused(Rejection::Order(reason))) = answer {
             return Err(refused_order(reason));
         }
         Ok(self.answer(id.as_str().to_owned(), command, answer))
     }
 
-    /// Whether the console `from` holds the lease with this token; without keys none is asked for.
+    /// Whether the console `from` holds the lease with this token. Without keys a free aircraft asks for none: a console that
+    /// holds it is alone in charge all the same.
     fn check_lease(
         &self,
         token: Option<&str>,
@@ -1209,10 +1223,12 @@ impl<R: Radio> Driver<R> {
         what: &dyn fmt::Display,
     ) -> Result<(), ApiError> {
         let now = KernelInstant::now();
-        if !self.air.keys.roster.is_secured() || self.lease.is_held_with(now, token, from) {
+        let holder = self.lease.holder(now);
+        let is_free = !self.air.keys.roster.is_secured() && holder.is_none();
+        if is_free || self.lease.is_held_with(now, token, from) {
             return Ok(());
         }
-        let found = match self.lease.holder(now) {
+        let found = match holder {
             Some((console, _)) => format!("the lease of console {console:?}"),
             None => "no lease".into(),
         };

@@ -146,6 +146,26 @@ pub struct Config {
     pub seed: u64,
 }
 
+impl Config {
+    /// Returns a warning where an aircraft with keys has a gateway that asks for none: whatever reaches it commands.
+    pub fn open_gateway(&self) -> Option<String> {
+        let is_open = self.keys.roster.is_secured() && !takes_signed_mavlink_alone(&self.agent);
+        self.gateway.reached_by_others().filter(|_| is_open).map(|endpoints| open_gateway_text(&endpoints))
+    }
+}
+
+/// Whether the flight controller refuses frames that are not signed.
+fn takes_signed_mavlink_alone(agent: &wingbeat_agent::Config) -> bool {
+    agent.signing.as_ref().is_some_and(|signing| !signing.setup)
+}
+
+fn open_gateway_text(endpoints: &str) -> String {
+    format!(
+        "{endpoints}: other computers command this aircraft there without a key, stopping the motors included; bind it to \
+         127.0.0.1, or sign MAVLink (autopilot.signing_key_file)"
+    )
+}
+
 /// Why a daemon did not start. Nothing is flown.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StartError {
@@ -230,6 +250,8 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     if let Ok(flight) = setups.current() {
         agent.coordination = flight;
     }
+    let open_gateway = gateway.reached_by_others().filter(|_| !takes_signed_mavlink_alone(&agent));
+    let open_gateway = open_gateway.map(|endpoints| open_gateway_text(&endpoints));
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
     guard.as_deref().map_or(Ok(()), check_guard)?;
@@ -320,7 +342,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .setting_up(setups)
     .fetching(fetcher)
     .recording(recording)
-    .serving(gateway)
+    .serving(gateway, open_gateway)
     .holding(enrolled.as_ref().map(|enrolled| enrolled.terms));
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 

@@ -39,6 +39,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) lease: Option<LeaseView>,
     /// What the HTTP server refused, by reason.
     pub(crate) http_refused: Vec<(&'static str, u64)>,
+    /// A warning of a gateway that others reach and that asks for no key.
+    pub(crate) open_gateway: Option<String>,
     /// The gateway's clients, and what was not passed on, by reason.
     pub(crate) gateway: Option<GatewayView>,
     /// The flight log.
@@ -66,6 +68,14 @@ impl DaemonStatus {
             radio_down: Some("the radio is not open yet".into()),
             ..Self::default()
         }
+    }
+}
+
+impl DaemonStatus {
+    /// Without keys everything is open, which is said elsewhere.
+    fn gateway_check(&self) -> Option<api::Check> {
+        let detail = self.open_gateway.clone().filter(|_| self.is_secured)?;
+        Some(api::Check { name: "gateway".into(), passed: false, is_required: false, detail })
     }
 }
 
@@ -142,6 +152,7 @@ pub(crate) fn aircraft(
                 is_required: c.is_required,
                 detail: c.detail.as_str().into(),
             })
+            .chain(daemon.gateway_check())
             .collect(),
         cures: status
             .cures

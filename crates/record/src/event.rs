@@ -86,6 +86,8 @@ pub enum Event<'a> {
     Region(RegionOrder),
     /// The operator set the flight up otherwise: protocol and numbers in JSON, which a later program reads too. An input.
     Coordination(String),
+    /// An order that its console itself posted: the peer of the TLS connection. An input.
+    DirectOrder(Sealed<'a>),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -205,7 +207,8 @@ impl<'a> Event<'a> {
             Input::Datagram(Err(reason)) => {
                 Self::RefusedDatagram(number_of(&Refused::ALL, &reason).unwrap_or_default())
             }
-            Input::Order(opened) => Self::Order(Sealed::of(&opened)),
+            Input::Order { opened, is_direct: false } => Self::Order(Sealed::of(&opened)),
+            Input::Order { opened, is_direct: true } => Self::DirectOrder(Sealed::of(&opened)),
             Input::Operator { id, command } => Self::Operator(id, command),
             Input::Mission(points) => Self::Mission(points.to_vec()),
             Input::Guard(answer) => Self::Guard(answer),
@@ -251,7 +254,8 @@ impl<'a> Event<'a> {
                 let reason = Refused::ALL.get(usize::from(*number)).copied();
                 Input::Datagram(Err(reason.ok_or(Refused::Malformed)?))
             }
-            Self::Order(sealed) => Input::Order(sealed.open()?),
+            Self::Order(sealed) => Input::Order { opened: sealed.open()?, is_direct: false },
+            Self::DirectOrder(sealed) => Input::Order { opened: sealed.open()?, is_direct: true },
             Self::Operator(id, command) => Input::Operator { id, command: *command },
             Self::Mission(points) => Input::Mission(points),
             Self::Guard(answer) => Input::Guard(*answer),
@@ -313,7 +317,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 31] = [
+    pub const NAMES: [&'static str; 32] = [
         "began",
         "lost",
         "wake",
@@ -345,6 +349,7 @@ impl<'a> Event<'a> {
         "flight",
         "region",
         "coordination",
+        "direct-order",
     ];
 
     /// Its name, for filters.
@@ -360,6 +365,7 @@ impl<'a> Event<'a> {
             Self::Datagram(_) => "datagram",
             Self::RefusedDatagram(_) => "refused",
             Self::Order(_) => "order",
+            Self::DirectOrder(_) => "direct-order",
             Self::Operator(..) => "operator",
             Self::Mission(_) => "mission",
             Self::Guard(_) => "guard",

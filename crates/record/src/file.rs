@@ -249,6 +249,7 @@ impl LogFile {
             | Event::Autopilot(_)
             | Event::RefusedDatagram(_)
             | Event::Order(_)
+            | Event::DirectOrder(_)
             | Event::Guard(_)
             | Event::Before(_)
             | Event::Flight(_)

@@ -46,7 +46,7 @@ pub fn words(event: &Event<'_>) -> String {
         Event::Utc(us) => format!("{us} us after 1970"),
         Event::KeysHold(from, until) => format!("from {from} until {until} us after 1970"),
         Event::AutopilotLink(is_open) => if *is_open { "opened" } else { "closed" }.to_owned(),
-        Event::Datagram(sealed) | Event::Order(sealed) => datagram(sealed.bytes),
+        Event::Datagram(sealed) | Event::Order(sealed) | Event::DirectOrder(sealed) => datagram(sealed.bytes),
         Event::RefusedDatagram(number) => match Refused::ALL.get(usize::from(*number)) {
             Some(reason) => reason.to_string(),
             None => number.to_string(),
