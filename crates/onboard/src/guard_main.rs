@@ -38,7 +38,12 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let found = kept::read_or_kept(&arguments.flags, arguments.state.as_deref(), config::read_guard)?;
+    let found = kept::read_or_kept(
+        &arguments.flags,
+        arguments.state.as_deref(),
+        kept::Kept::Any,
+        config::read_guard,
+    )?;
     if let Some(fault) = &found.fault {
         eprintln!("wingbeat-guard: {fault}; the configuration that was last used is used again");
     }
