@@ -30,6 +30,7 @@ use wingbeat_sim::observer::{Observer, Sample};
 use wingbeat_wire::{Role, Signer, VehicleId};
 
 use crate::flight::Radio;
+use crate::pace::Pace;
 use crate::report;
 use crate::scenario::{ORIGIN, Scenario};
 use crate::transmitter::{Started, Transmitter};
@@ -219,6 +220,7 @@ pub(crate) struct Fleet {
     controllers: JoinSet<std::io::Result<()>>,
     /// For piloted aircraft.
     started: Started,
+    pace: Pace,
 }
 
 impl Fleet {
@@ -295,7 +297,18 @@ impl Fleet {
             };
             daemons.push(Box::pin(wingbeat_onboard::start(daemon, clock, radio)).await?);
         }
-        Ok(Self { scenario, seed, clock, console, hub, daemons, facts, controllers, started })
+        Ok(Self {
+            scenario,
+            seed,
+            clock,
+            console,
+            hub,
+            daemons,
+            facts,
+            controllers,
+            started,
+            pace: Pace::default(),
+        })
     }
 
     /// The log lines of one daemon from now on.
@@ -362,6 +375,7 @@ impl Fleet {
             sleep_until(self.clock.kernel(at)).await;
             let statuses = self.statuses();
             let now = self.clock.now();
+            self.pace.sample(at, now);
             observer.sample(now, &self.samples(&statuses));
             if statuses.iter().all(|s| matches!(s.phase, api::Phase::Waiting | api::Phase::Moving)) {
                 self.started.set(now);
@@ -419,8 +433,12 @@ impl Fleet {
         if overflows > 0 {
             println!("this machine was too slow: {overflows} receptions did not fit a queue");
         }
+        let refusal = self.pace.refusal();
+        if let Some(why) = &refusal {
+            println!("{why}");
+        }
         let apart = swarm.collisions.is_empty() || self.scenario.is_unprotected();
-        let succeeded = aircraft.iter().all(|a| a.completed) && apart;
+        let succeeded = aircraft.iter().all(|a| a.completed) && apart && refusal.is_none();
         if succeeded { Ended::Succeeded } else { Ended::Failed }
     }
 

@@ -15,6 +15,7 @@ pub mod hosts;
 pub mod linktest;
 mod lockstep;
 pub mod media;
+mod pace;
 pub mod parity;
 pub mod phases;
 pub mod plan;

@@ -313,7 +313,7 @@ async fn send(remote: &Remote, sending: &Sending, anyway: bool) -> Result<Code> 
     }
     let mut results = all.join_all().await;
     results.sort_by_key(|(place, ..)| *place);
-    let is_taken = results.iter().all(|(.., taken)| taken.is_ok());
+    let is_taken = !results.is_empty() && results.iter().all(|(.., taken)| taken.is_ok());
     if json {
         let rows = results.iter().map(|(_, vehicle, taken)| match taken {
             Ok(mission) => json!({ "vehicle": vehicle, "taken": true, "mission": mission }),

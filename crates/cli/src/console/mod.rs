@@ -304,6 +304,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
 }
 
 fn failed(service: &Service, error: &anyhow::Error) -> ExitCode {
+    if crate::is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
     let fault = error.downcast_ref::<Fault>();
     let message = show::plain(&format!("{error:#}"));
     if service.json {
