@@ -147,7 +147,11 @@ mod tests {
 
     /// A log with one chunk of zeros, LZ4, and the length of its file.
     fn bomb(path: &Path, pieces: u32) -> u64 {
-        let options = mcap::WriteOptions::new().compression(Some(mcap::Compression::Lz4)).chunk_size(None);
+        // Without checksums, so that a reader streams the chunk.
+        let options = mcap::WriteOptions::new()
+            .compression(Some(mcap::Compression::Lz4))
+            .chunk_size(None)
+            .calculate_chunk_crcs(false);
         let mut writer = options.create(std::io::BufWriter::new(File::create(path).unwrap())).unwrap();
         let metadata = BTreeMap::from([("name".to_owned(), "one".to_owned())]);
         writer.write_metadata(&mcap::records::Metadata { name: METADATA.into(), metadata }).unwrap();
