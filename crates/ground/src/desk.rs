@@ -40,6 +40,13 @@ pub struct ConsoleConfig {
 }
 
 impl ConsoleConfig {
+    /// Takes the key folder, which no other service on this computer uses, until the file is dropped.
+    pub(crate) fn lock(&self) -> Result<Option<File>, String> {
+        let cure = "expected one service for each key folder; cure: end the other one, or enrol a second console with a \
+                    key of its own (docs/operating.md, Keys)";
+        self.state.as_deref().map_or(Ok(None), |folder| folder::lock(folder, "wingbeat ground", cure))
+    }
+
     /// What it speaks TLS with.
     pub(crate) fn identity(&self) -> Option<wingbeat_tls::Identity> {
         wingbeat_tls::Identity::new(&self.keys.keys.signer, &self.keys.keys.roster)
@@ -54,8 +61,6 @@ pub(crate) struct Desk {
     inner: Mutex<Inner>,
     /// Something is to be sent by radio.
     wake: Notify,
-    /// The lock of the key folder.
-    _folder: Option<File>,
 }
 
 struct Inner {
@@ -77,16 +82,12 @@ impl std::fmt::Debug for Desk {
 }
 
 impl Desk {
-    /// Makes the console of these keys, which no other service on this computer uses.
+    /// Makes the console of these keys.
     ///
     /// # Errors
-    /// Another service uses them, or the system has no random numbers.
+    /// The system has no random numbers.
     pub(crate) fn new(config: ConsoleConfig, has_radio: bool) -> Result<Self, String> {
         let ConsoleConfig { keys, clock, state, rtcm } = config;
-        let cure = "expected one service for each key folder; cure: end the other one, or enrol a second console with a \
-                    key of its own (docs/operating.md, Keys)";
-        let folder = state.as_deref().map(|folder| folder::lock(folder, "wingbeat ground", cure));
-        let folder = folder.transpose()?.flatten();
         let reserve = Reserve::open(state.as_deref(), unix_us());
         if let Some(problem) = reserve.problem() {
             tracing::error!("{problem}");
@@ -96,7 +97,7 @@ impl Desk {
         let session_base_us = 0;
         let inner = Mutex::new(Inner { console, session_base_us, keys, reserve, budget, newest });
         let base_station = rtcm.map(|source| BaseStation::new(source, clock));
-        let desk = Self { clock, has_radio, base_station, inner, wake: Notify::new(), _folder: folder };
+        let desk = Self { clock, has_radio, base_station, inner, wake: Notify::new() };
         desk.lock().keep_session(clock).map_err(|error| format!("random numbers: found {error}"))?;
         Ok(desk)
     }

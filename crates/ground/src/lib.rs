@@ -52,6 +52,7 @@ pub mod remote;
 mod service;
 pub mod tiles;
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -229,6 +230,8 @@ impl Ground {
     ///
     /// As [`Ground::start`].
     pub async fn start_with<R: Radio>(config: Config, radio: Option<R>) -> Result<Handle, StartError> {
+        let key_folder = config.console.as_ref().map(ConsoleConfig::lock).transpose();
+        let key_folder = key_folder.map_err(StartError::Keys)?.flatten();
         let keys = config.console.as_ref().and_then(ConsoleConfig::identity);
         let records = config.records.map(records_directory).transpose()?;
         let map = config.tiles.map(|path| match tiles::open(&path) {
@@ -331,7 +334,8 @@ impl Ground {
         };
         let server = tokio::spawn(wingbeat_server::serve(listener, router, limits, stopped, || {}));
         tracing::info!(%address, "ground service");
-        Ok(Handle { address, service, stop, server, following, tasks, roster, listener: by_radio })
+        let (listener, _folder) = (by_radio, key_folder);
+        Ok(Handle { address, service, stop, server, following, tasks, _folder, roster, listener })
     }
 }
 
@@ -344,6 +348,8 @@ pub struct Handle {
     server: tokio::task::JoinHandle<()>,
     following: owner::Following,
     tasks: JoinSet<()>,
+    /// The lock of the key folder.
+    _folder: Option<File>,
     /// What opens the fleet's datagrams; none without keys.
     roster: Option<Box<Roster>>,
     listener: Arc<OnceLock<listen::Listener>>,
