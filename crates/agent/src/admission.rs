@@ -1,4 +1,5 @@
-//! Admission of datagrams and orders by what they claim, before and after their signatures are checked.
+//! Admission of datagrams and orders by what they claim, before and after their signatures are
+//! checked.
 
 use wingbeat_geo::Instant;
 use wingbeat_protocol::Severity;
@@ -8,12 +9,12 @@ use crate::lanes::{self, Path, Session, Utc};
 use crate::{Agent, Outputs, senders};
 
 impl Agent {
-    /// Judges whether a datagram that claims this can be taken: for its host, which asks before it checks the signature
-    /// ([`wingbeat_wire::Roster::open_if`]).
+    /// Judges whether a datagram that claims this can be taken: for its host, which asks before it
+    /// checks the signature ([`wingbeat_wire::Roster::open_if`]).
     ///
     /// # Errors
-    /// Our own, one that is not newer than the last of its sender, or one that is too old. An exclusion that is new here may
-    /// be older: it is passed on for as long as its flight.
+    /// Our own, one that is not newer than the last of its sender, or one that is too old. An
+    /// exclusion that is new here may be older: it is passed on for as long as its flight.
     pub fn admits(&self, now: Instant, claim: &Claim) -> Result<(), Refused> {
         if claim.from == self.id() {
             // One that we have not sent must be proved: our key is used elsewhere.
@@ -22,8 +23,9 @@ impl Agent {
         self.unless_needed(self.check_age(now, claim), claim.exclusion)
     }
 
-    /// Judges an order that its sender did not broadcast. A console repeats by radio meanwhile: what it broadcasts in 2 s does
-    /// not overtake what it posts. `is_direct` states that the console itself is the peer of the TLS connection.
+    /// Judges an order that its sender did not broadcast. A console repeats by radio meanwhile:
+    /// what it broadcasts in 2 s does not overtake what it posts. `is_direct` states that the
+    /// console itself is the peer of the TLS connection.
     ///
     /// # Errors
     /// As [`Agent::admits`].
@@ -93,7 +95,8 @@ impl Agent {
         checked
     }
 
-    /// Judges whether a datagram is newer than all before it, of its sender or in its console's session, and in time.
+    /// Judges whether a datagram is newer than all before it, of its sender or in its console's
+    /// session, and in time.
     pub(crate) fn check_age(&self, now: Instant, claim: &Claim) -> Result<(), Refused> {
         let Claim { from, counter, session, .. } = *claim;
         match session {

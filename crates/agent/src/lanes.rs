@@ -1,13 +1,15 @@
 //! Replay protection of consoles' orders, apart for each program that signs with a console's key.
 //!
-//! A program of a console draws a random *session* when it starts, and counts its orders in that session alone. Here each
-//! session has a window of its own, a lane. No counter of one program makes an order of another old: neither a second
-//! service with the same key, nor a copy of the key on a spare laptop, nor a clock that was an hour ahead takes *Hold*,
-//! *Land* and *Return* away from a console. `docs/decisions/0009-orders.md` has the table of attacks.
+//! A program of a console draws a random *session* when it starts, and counts its orders in that
+//! session alone. Here each session has a window of its own, a lane. No counter of one program
+//! makes an order of another old: neither a second service with the same key, nor a copy of the key
+//! on a spare laptop, nor a clock that was an hour ahead takes *Hold*, *Land* and *Return* away
+//! from a console. `docs/decisions/0009-orders.md` has the table of attacks.
 //!
-//! An order in a known lane must be newer than all before it there, and on its way for 2 s at most. The first order of an
-//! unknown lane proves its age otherwise: it comes by a TLS connection of the console itself, or its counter, which is the
-//! console's clock, is at most [`BEHIND_MAX`] behind UTC. Where this aircraft knows no UTC it is taken.
+//! An order in a known lane must be newer than all before it there, and on its way for 2 s at most.
+//! The first order of an unknown lane proves its age otherwise: it comes by a TLS connection of the
+//! console itself, or its counter, which is the console's clock, is at most [`BEHIND_MAX`] behind
+//! UTC. Where this aircraft knows no UTC it is taken.
 
 use core::num::NonZeroU32;
 
@@ -23,10 +25,11 @@ use crate::status::Check;
 const SESSIONS_MAX: usize = 4;
 /// Lanes of all consoles of a roster.
 const LANES_MAX: usize = SESSIONS_MAX * CONSOLES_MAX;
-/// Greatest age of the first order of a session that is received by radio, and of an order after a minute of silence.
+/// Greatest age of the first order of a session that is received by radio, and of an order after a
+/// minute of silence.
 ///
-/// A console's clock may be so far behind. It is also the time in which a recording of a session that this aircraft never
-/// received counts as an order.
+/// A console's clock may be so far behind. It is also the time in which a recording of a session
+/// that this aircraft never received counts as an order.
 const BEHIND_MAX: Duration = Duration::from_secs(600);
 /// Time for which two programs with one key are reported after the last order of the older one.
 const SHOWN_FOR: Duration = Duration::from_secs(600);
@@ -48,7 +51,8 @@ pub(crate) enum Path {
     Radio,
     /// Over HTTP.
     Posted {
-        /// Whether the console itself is the peer of the TLS connection: no recording comes this way.
+        /// Whether the console itself is the peer of the TLS connection: no recording comes this
+        /// way.
         is_direct: bool,
     },
 }
@@ -101,7 +105,8 @@ impl Lanes {
         lane.posted.as_ref().map_or(Ok(()), |posted| posted.check(now, counter, BEHIND_MAX))
     }
 
-    /// Notes an order that was checked and opened. Returns whether it is the first that shows two programs with one key.
+    /// Notes an order that was checked and opened. Returns whether it is the first that shows two
+    /// programs with one key.
     pub(crate) fn note(&mut self, now: Instant, session: Session, counter: u64, path: Path) -> bool {
         let is_posted = path != Path::Radio;
         let Some(at) = self.all.iter().position(|lane| lane.session == session) else {
@@ -204,7 +209,8 @@ mod tests {
         Session { console: VehicleId(console), number: NonZeroU32::new(number).unwrap() }
     }
 
-    /// An order that was sealed at `sent_ms` by a clock that is ahead of UTC, and received at `now_ms`.
+    /// An order that was sealed at `sent_ms` by a clock that is ahead of UTC, and received at
+    /// `now_ms`.
     struct Sent {
         session: Session,
         ahead_us: i64,

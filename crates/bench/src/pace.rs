@@ -1,4 +1,5 @@
-//! Whether a flight in real time kept its pace: one that fell behind is no result, whatever its table says.
+//! Whether a flight in real time kept its pace: one that fell behind is no result, whatever its
+//! table says.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -7,7 +8,8 @@ use wingbeat_geo::Instant;
 
 use crate::sitl::RATE_LEAST;
 
-/// A sample that is later than this is late: after 1 s an aircraft takes its flight controller for silent.
+/// A sample that is later than this is late: after 1 s an aircraft takes its flight controller for
+/// silent.
 const LATE: Duration = Duration::from_millis(500);
 
 /// The samples of a flight, and those that were late.

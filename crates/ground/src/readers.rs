@@ -1,5 +1,5 @@
-//! Work that takes a while: a few pieces at the same time, shared fairly by users, each with a budget, and ended when its client
-//! or the service goes.
+//! Work that takes a while: a few pieces at the same time, shared fairly by users, each with a
+//! budget, and ended when its client or the service goes.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,7 +15,8 @@ const READERS: usize = 2;
 const OF_USER: usize = 1;
 /// A piece of work reads for no longer.
 const TIME_MAX: Duration = Duration::from_secs(20);
-/// A piece of work reads no more decompressed bytes: a chunk of a log may be 255 times as long as its file.
+/// A piece of work reads no more decompressed bytes: a chunk of a log may be 255 times as long as
+/// its file.
 const BYTES_MAX: u64 = 2 << 30;
 
 tokio::task_local! {

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
-/// Takes the folder for `program` until the file is dropped, or the process has ended, however that ended. Returns nothing
-/// where the system cannot tell: problems of the folder itself are reported where something is kept in it.
+/// Takes the folder for `program` until the file is dropped, or the process has ended, however that
+/// ended. Returns nothing where the system cannot tell: problems of the folder itself are reported
+/// where something is kept in it.
 ///
 /// # Errors
 /// Another process has it; `cure` says what to do.

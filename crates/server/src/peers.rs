@@ -1,9 +1,9 @@
-//! The shares by which peers are bounded: an address, of IPv6 within its network of 64 bits, and addresses that proved
-//! who they are.
+//! The shares by which peers are bounded: an address, of IPv6 within its network of 64 bits, and
+//! addresses that proved who they are.
 //!
-//! A peer that has one address of an IPv6 network may have all, and a LAN is one such network. So each address has a share,
-//! all of a network together have a larger one, and an address that holds a session draws on its own share alone: a stranger
-//! on the same LAN does not take the operator's.
+//! A peer that has one address of an IPv6 network may have all, and a LAN is one such network. So
+//! each address has a share, all of a network together have a larger one, and an address that holds
+//! a session draws on its own share alone: a stranger on the same LAN does not take the operator's.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
