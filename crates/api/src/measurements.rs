@@ -45,7 +45,7 @@ pub struct Battery {
 }
 
 /// Satellite navigation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Gnss {
     /// MAVLink's GPS_FIX_TYPE: 0 no receiver, 1 no fix, 2 two dimensions, 3 three dimensions, more with
     /// corrections.
@@ -53,6 +53,9 @@ pub struct Gnss {
     /// Satellites in use; absent where not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub satellites: Option<u8>,
+    /// The receiver's own estimate of its horizontal error, metres; absent where not reported: absent is not accurate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy_m: Option<f64>,
 }
 
 /// Corrections of satellite navigation (RTCM 3), which a console broadcasts and the flight controller's receiver is handed.

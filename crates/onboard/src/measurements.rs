@@ -10,7 +10,8 @@ use crate::status::refusals;
 /// A field that is not converted does not compile.
 #[deny(unused_variables)]
 pub(crate) fn measurements(status: &Status, is_clock_fed: bool) -> api::Measurements {
-    let Measurements { battery, gnss, wind } = &status.measured;
+    // The checks before a flight report the filter.
+    let Measurements { battery, gnss, wind, filter: _ } = &status.measured;
     api::Measurements {
         battery: battery.as_ref().map(convert_battery),
         gnss: gnss.as_ref().map(convert_gnss),
@@ -33,8 +34,8 @@ fn convert_battery(battery: &Battery) -> shown::Battery {
 }
 
 fn convert_gnss(gnss: &Gnss) -> shown::Gnss {
-    let Gnss { fix_type, satellites } = *gnss;
-    shown::Gnss { fix_type, satellites }
+    let Gnss { fix_type, satellites, accuracy_m, hdop: _ } = *gnss;
+    shown::Gnss { fix_type, satellites, accuracy_m }
 }
 
 fn convert_corrections(corrections: &CorrectionsStatus, now: Instant) -> shown::Corrections {

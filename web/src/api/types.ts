@@ -1671,6 +1671,11 @@ export interface components {
         /** @description Satellite navigation. */
         Gnss: {
             /**
+             * Format: double
+             * @description The receiver's own estimate of its horizontal error, metres; absent where not reported: absent is not accurate.
+             */
+            accuracy_m?: number | null;
+            /**
              * Format: int32
              * @description MAVLink's GPS_FIX_TYPE: 0 no receiver, 1 no fix, 2 two dimensions, 3 three dimensions, more with
              *     corrections.

@@ -41,7 +41,8 @@ export function correctionsText({ age_ms, bytes_s, refused }: Pick<Measured<'cor
   return [used, ...refused.map(({ reason, count }) => `${count} ${reason.replaceAll('_', ' ')}`)].join(', ');
 }
 
-function gnssText({ fix_type, satellites }: Measured<'gnss'>): string {
+function gnssText({ fix_type, satellites, accuracy_m }: Measured<'gnss'>): string {
   const fix = ['no receiver', 'no fix', '2D fix', '3D fix', 'differential fix', 'RTK float', 'RTK fixed'][fix_type] ?? `fix type ${fix_type}`;
-  return satellites == null ? fix : `${fix}, ${plural(satellites, 'satellite', 'satellites')}`;
+  const seen = satellites == null ? fix : `${fix}, ${plural(satellites, 'satellite', 'satellites')}`;
+  return accuracy_m == null ? seen : `${seen}, ±${accuracy_m.toFixed(accuracy_m < 0.1 ? 2 : 1)} m`;
 }

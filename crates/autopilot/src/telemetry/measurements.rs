@@ -23,13 +23,15 @@ pub struct Measurements {
     pub gnss: Option<Gnss>,
     /// The wind; absent where the autopilot does not estimate it, and on the ground.
     pub wind: Option<Wind>,
+    /// The innovations of the autopilot's position filter.
+    pub filter: Option<Filter>,
 }
 
 impl Measurements {
     #[deny(unused_variables)]
     fn all(&mut self) -> impl IntoIterator<Item = &mut dyn Field> {
-        let Self { battery, gnss, wind } = self;
-        [battery as &mut dyn Field, gnss, wind]
+        let Self { battery, gnss, wind, filter } = self;
+        [battery as &mut dyn Field, gnss, wind, filter]
     }
     pub(super) fn on_message(&mut self, message: &MavMessage) {
         for field in self.all() {
@@ -138,16 +140,36 @@ impl Measurement for Battery {
 }
 
 /// What a satellite navigation receiver reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gnss {
     /// GPS_FIX_TYPE: 3 is a three-dimensional fix
     /// (<https://mavlink.io/en/messages/common.html#GPS_FIX_TYPE>).
     pub fix_type: u8,
     /// Satellites in use, where reported.
     pub satellites: Option<u8>,
+    /// The receiver's own estimate of its horizontal error, in metres, where reported (`h_acc`; 3.5.7 does not send it).
+    pub accuracy_m: Option<f64>,
+    /// Horizontal dilution of precision, where reported.
+    pub hdop: Option<f64>,
 }
 
+/// `GPS_FIX_TYPE_RTK_FLOAT`: from there on, corrections remove the errors that receivers have in common.
+const RTK_FLOAT: u8 = 5;
+/// Share of `h_acc` that is the standard deviation per axis of the errors that two nearby receivers do not share. Half of the
+/// variance is common (satellites, clocks, air), and the rest lies on two axes.
+const OWN_SHARE: f64 = 0.5;
+/// Standard deviation per axis for a dilution of precision of 1, in metres: 0.58 m of receiver noise and multipath in each range,
+/// on two axes.
+const RANGE_ERROR_M: f64 = 0.41;
+
 impl Gnss {
+    /// Returns the standard deviation, in metres per axis over the ground, of the error that a nearby receiver does not share.
+    /// The receiver's own estimate counts first, then its dilution of precision; `None` where it reports neither.
+    pub fn error_m(self) -> Option<f64> {
+        let share = if self.fix_type >= RTK_FLOAT { core::f64::consts::FRAC_1_SQRT_2 } else { OWN_SHARE };
+        let by_estimate = self.accuracy_m.map(|accuracy_m| accuracy_m * share);
+        by_estimate.or_else(|| self.hdop.map(|hdop| hdop * RANGE_ERROR_M)).filter(|_| self.has_fix())
+    }
     /// Whether it has a position in three dimensions.
     pub fn has_fix(self) -> bool {
         self.fix_type >= 3
@@ -168,7 +190,38 @@ impl Measurement for Gnss {
             *measured = Some(Self {
                 fix_type: m.fix_type as u8,
                 satellites: (m.satellites_visible != u8::MAX).then_some(m.satellites_visible),
+                // Version 1 of MAVLink has no `h_acc`; there, and where it is not known, the field is 0.
+                accuracy_m: (m.h_acc != 0 && m.h_acc != u32::MAX).then(|| f64::from(m.h_acc) * 1e-3),
+                // ArduPilot reports 9999 without a fix.
+                hdop: (m.eph != 0 && m.eph < 9_999).then(|| f64::from(m.eph) * 1e-2),
             });
+        }
+    }
+}
+
+/// The innovations of the position filter, each as a share of the largest that it accepts (`EKF_STATUS_REPORT`). ArduPilot's EKF
+/// failsafe acts at 0.8 (`FS_EKF_THRESH`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Filter {
+    /// Of the velocity.
+    pub velocity: f64,
+    /// Of the position over the ground.
+    pub position: f64,
+    /// Of the height.
+    pub height: f64,
+    /// Of the compass.
+    pub compass: f64,
+}
+
+impl Measurement for Filter {
+    // Requested with the position itself (`super::requests`).
+    const REQUESTS: &'static [StreamRequest] = &[];
+    fn on_message(measured: &mut Option<Self>, message: &MavMessage) {
+        if let MavMessage::EKF_STATUS_REPORT(m) = message {
+            let all = [m.velocity_variance, m.pos_horiz_variance, m.pos_vert_variance, m.compass_variance];
+            let [velocity, position, height, compass] = all.map(f64::from);
+            let is_known = all.iter().all(|share| share.is_finite() && *share >= 0.0);
+            *measured = is_known.then_some(Self { velocity, position, height, compass });
         }
     }
 }
@@ -210,7 +263,7 @@ impl Measurement for Wind {
 
 #[cfg(test)]
 mod tests {
-    use crate::dialect::HEARTBEAT_DATA;
+    use crate::dialect::{EKF_STATUS_REPORT_DATA, GpsFixType, HEARTBEAT_DATA};
 
     use super::*;
 
@@ -254,6 +307,43 @@ mod tests {
         assert_eq!(measured.wind, Some(west));
         measured.on_message(&heartbeat(MavModeFlag::empty()));
         assert_eq!(measured.wind, None);
+    }
+
+    #[test]
+    fn the_accuracy_of_the_receiver_is_what_it_reports_of_itself() {
+        let mut measured = Measurements::default();
+        let mut of = |fix_type: u8, h_acc: u32, eph: u16| {
+            let fix_type = match fix_type {
+                6 => GpsFixType::GPS_FIX_TYPE_RTK_FIXED,
+                3 => GpsFixType::GPS_FIX_TYPE_3D_FIX,
+                _ => GpsFixType::GPS_FIX_TYPE_NO_FIX,
+            };
+            let m = GPS_RAW_INT_DATA { fix_type, h_acc, eph, ..GPS_RAW_INT_DATA::DEFAULT };
+            measured.on_message(&MavMessage::GPS_RAW_INT(m));
+            measured.gnss.unwrap().error_m()
+        };
+        let is = |found: Option<f64>, expected_m: f64| found.is_some_and(|m| (m - expected_m).abs() < 1e-3);
+        assert!(is(of(3, 4_000, 121), 2.0));
+        assert!(is(of(6, 20, 121), 0.014), "with corrections no error is common");
+        assert!(is(of(3, 0, 300), 1.23), "3.5.7 reports the dilution alone");
+        for (fix_type, h_acc, eph) in [(3, 0, u16::MAX), (3, u32::MAX, 9_999), (3, 0, 0), (1, 900, 100)] {
+            assert_eq!(of(fix_type, h_acc, eph), None, "not known is not accurate: {fix_type} {h_acc} {eph}");
+        }
+    }
+
+    #[test]
+    fn the_filter_is_known_where_its_report_is_a_number() {
+        let mut measured = Measurements::default();
+        let report = |pos_horiz_variance| {
+            MavMessage::EKF_STATUS_REPORT(EKF_STATUS_REPORT_DATA {
+                pos_horiz_variance,
+                ..EKF_STATUS_REPORT_DATA::DEFAULT
+            })
+        };
+        measured.on_message(&report(0.5));
+        assert_eq!(measured.filter.map(|filter| filter.position), Some(0.5));
+        measured.on_message(&report(f32::NAN));
+        assert_eq!(measured.filter, None);
     }
 
     #[test]
