@@ -131,6 +131,12 @@ pub struct Avoidance {
     /// Where it goes to give way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aside: Option<GeoPoint>,
+    /// Whether it receives other aircraft; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receives: Option<bool>,
+    /// Whether other aircraft receive it; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_received: Option<bool>,
 }
 
 /// How near others are and were, as an aircraft reckons from their beacons. It watches, and commands nothing.

@@ -219,6 +219,8 @@ fn avoidance(view: &AvoidanceView) -> api::Avoidance {
         predicted: view.predicted.iter().map(place).collect(),
         risk: view.risk.as_ref().map(place),
         aside: view.aside.as_ref().map(place),
+        receives: view.receives,
+        is_received: view.is_received,
     }
 }
 

@@ -280,6 +280,9 @@ pub trait Protocol {
     /// Takes how its flight controller moves, as far as that is known, and whenever it may have changed. A protocol whose margins
     /// do not depend on it need not.
     fn set_handling(&mut self, _handling: Handling) {}
+    /// Takes the standard deviation per axis of the receiver's position over the ground, in metres, whenever it may have changed;
+    /// `None` where the receiver does not report it. A protocol whose margins do not depend on it ignores it.
+    fn set_position_error(&mut self, _error_m: Option<f64>) {}
     /// Whether it can take up a flight that it does not remember ([`Protocol::hold_found`], [`Protocol::take_up`]): one that
     /// is on a route of its own.
     fn takes_up(&self) -> bool {

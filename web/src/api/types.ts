@@ -777,8 +777,12 @@ export interface components {
             aside?: components["schemas"]["GeoPoint"] | null;
             /** @description Id of the aircraft that it is in conflict with, 16 hexadecimal digits. */
             avoiding?: string | null;
+            /** @description Whether other aircraft receive it; absent where that is not known. */
+            is_received?: boolean | null;
             /** @description Present and predicted positions, or what its beacon carries instead in its state (its path, the position of the risk). */
             predicted: components["schemas"]["GeoPoint"][];
+            /** @description Whether it receives other aircraft; absent where that is not known. */
+            receives?: boolean | null;
             risk?: components["schemas"]["GeoPoint"] | null;
             /** @description Normal, StandStill, MovingAside, GoOnPlease, Overtaking or EmergencyLand. */
             state: components["schemas"]["StateId"];
