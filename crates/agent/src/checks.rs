@@ -2,14 +2,14 @@
 
 use heapless::Vec;
 use wingbeat_autopilot::Telemetry;
-use wingbeat_autopilot::parameter::Watch;
-use wingbeat_autopilot::telemetry::Gnss;
+use wingbeat_autopilot::parameter::{Watch, Watched};
+use wingbeat_autopilot::telemetry::{ChargeState, Gnss};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, Phase, Protocol, Text, text};
 use wingbeat_wire::VehicleId;
 
 use crate::budget;
-use crate::energy::{Reserve, volts};
+use crate::energy::{self, Need, Reserve, volts};
 use crate::fence::{self, Around};
 use crate::guardian::Answer;
 use crate::layers::{self, GroundStation};
@@ -39,8 +39,8 @@ pub(crate) struct Preflight<'a> {
     pub(crate) telemetry: &'a Telemetry,
     pub(crate) protocol: &'a dyn Protocol,
     pub(crate) guard: Option<Answer>,
-    /// How long the flight can last, and how long the rest of it takes.
-    pub(crate) energy: Option<(Duration, Duration)>,
+    /// What the rest of the flight needs of the battery.
+    pub(crate) energy: Option<Need>,
     pub(crate) ground: GroundStation<'a>,
     /// From and until when the keys hold, where there are any that expire, and the time: microseconds after 1970.
     pub(crate) keys: Option<((u64, u64), Option<u64>)>,
@@ -85,6 +85,72 @@ fn by_voltage(reserve: &Reserve) -> Text {
         (_, 0) => text!("; returns below {returns:.2} V"),
         (0, _) => text!("; lands below {lands:.2} V"),
         _ => text!("; returns below {returns:.2} V, lands below {lands:.2} V"),
+    }
+}
+
+/// Judges the worst battery. A battery that is not measured, or is reported no longer, is not known, and does not pass.
+fn battery(config: &Config, t: &Telemetry, parameters: &Watch, energy: Option<Need>) -> (bool, Text) {
+    let reserve = config.energy.unwrap_or_default();
+    let least = config.battery_least_percent;
+    let Some(worst) = energy::worst(&reserve, t) else {
+        return match parameters.integer(Watched::BatteryMonitor) {
+            Some(0) => {
+                (false, text!("not known: BATT_MONITOR is 0, no battery is measured; set BATT_MONITOR"))
+            }
+            Some(_) | None => (false, text!("not known: no battery is reported")),
+        };
+    };
+    let all = t.measured.battery.as_ref();
+    if let Some(number) = all.and_then(|battery| battery.silent()) {
+        return (
+            false,
+            text!(
+                "not known: battery {number} is no longer reported; check its plug and BATT{number}_MONITOR"
+            ),
+        );
+    }
+    let number = worst.number;
+    let of = if all.is_some_and(|battery| battery.readings().count() > 1) {
+        text!("battery {number}: ")
+    } else {
+        text!("")
+    };
+    let voltage = worst.voltage_v.map_or(text!("voltage not known"), |v| text!("{v:.1} V"));
+    if worst.state > ChargeState::Good {
+        let (state, charge) = (worst.state.name(), worst.remaining_percent.map(|p| text!(", {p} %")));
+        let charge = charge.unwrap_or_default();
+        return (
+            false,
+            text!("battery {number}: {state}{charge}, {voltage}, as the flight controller reports"),
+        );
+    }
+    if let Some(why) = worst.voltage_v.and_then(|v| too_low(&reserve, v)).filter(|_| config.energy.is_some())
+    {
+        return (false, text!("{of}{why}"));
+    }
+    let policy = config.energy.as_ref().map(by_voltage).unwrap_or_default();
+    let Some(p) = worst.remaining_percent else {
+        let unwatched =
+            if policy.is_empty() { "; nothing watches it: set energy.return_below_v" } else { "" };
+        return (true, text!("{of}{voltage}, charge not estimated{policy}{unwatched}"));
+    };
+    let passed = p >= least;
+    match energy {
+        Some(need) if need.left < need.needed => {
+            let (left_s, needed_s) = (need.left.as_secs(), need.needed.as_secs());
+            let cure = match need.percent {
+                Some(percent) if percent <= 100.0 => text!("{percent:.0} % would do"),
+                Some(_) => text!("no charge would do: shorten it"),
+                None => text!("charge it"),
+            };
+            (false, text!("{of}{p} %, {voltage}; lasts {left_s} s, the flight takes {needed_s} s: {cure}"))
+        }
+        Some(need) => {
+            let (left_s, needed_s) = (need.left.as_secs(), need.needed.as_secs());
+            let lasts = text!("lasts {left_s} s, the flight takes {needed_s} s");
+            (passed, text!("{of}{p} %, {voltage}, least {least} %; {lasts}{policy}"))
+        }
+        None => (passed, text!("{of}{p} %, {voltage}, least {least} %{policy}")),
     }
 }
 
@@ -144,28 +210,8 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
             _ => text!("not valid in the EKF yet"),
         },
     );
-    let least = config.battery_least_percent;
-    let battery = t.measured.battery.as_ref().map(|battery| (battery.voltage_v, battery.remaining_percent));
-    let too_low = config.energy.as_ref().zip(battery).and_then(|(reserve, (v, _))| too_low(reserve, v));
-    let policy = config.energy.as_ref().map(by_voltage).unwrap_or_default();
-    check(
-        "battery",
-        battery.is_some_and(|(_, percent)| percent.is_none_or(|p| p >= least))
-            && energy.is_none_or(|(left, needed)| left >= needed)
-            && too_low.is_none(),
-        match (battery, energy) {
-            (None, _) => text!("unknown"),
-            (Some(_), _) if too_low.is_some() => too_low.unwrap_or_default(),
-            (Some((v, None)), _) => text!("{v:.1} V, charge not estimated{policy}"),
-            (Some((v, Some(p))), None) => text!("{p} %, {v:.1} V, least {least} %{policy}"),
-            (Some((v, Some(p))), Some((left, needed))) => {
-                let (left_s, needed_s) = (left.as_secs(), needed.as_secs());
-                text!(
-                    "{p} %, {v:.1} V, least {least} %; lasts {left_s} s, the flight takes {needed_s} s{policy}"
-                )
-            }
-        },
-    );
+    let (passed, detail) = battery(config, t, ground.parameters, energy);
+    check("battery", passed, detail);
     check(DISARMED, !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
     let (caught, layers) = match config.companion_loss {
         CompanionLoss::EndsWithIt => (true, text!("the bench stops its aircraft when it ends")),

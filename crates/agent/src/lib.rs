@@ -649,6 +649,7 @@ impl Agent {
             }),
             target: view.target,
             measured: t.measured.clone(),
+            energy: self.energy_status(now),
             clock: self.clock_status(now),
             remote_id: self.remote_id_status(now),
             corrections: self.corrections_status(now),

@@ -8,6 +8,7 @@ extern crate std;
 use std::vec::Vec as StdVec;
 
 mod bad_beacons;
+mod batteries;
 mod coordination;
 mod probes;
 mod region;

@@ -811,8 +811,10 @@ export interface components {
             /** @description Where they come from, for example `tcp:10.0.0.2:2101`. */
             source: string;
         };
-        /** @description Battery. */
+        /** @description The battery that decisions are made by: of several the worst. */
         Battery: {
+            /** @description Each battery, where there are several. */
+            batteries?: components["schemas"]["OneBattery"][];
             /** @description Volts of each cell; empty where they are not measured. */
             cells_v?: number[];
             /**
@@ -822,17 +824,28 @@ export interface components {
             consumed_mah?: number | null;
             /**
              * Format: double
-             * @description Amperes; absent where not measured.
+             * @description Amperes of the first battery; absent where not measured.
              */
             current_a?: number | null;
             /**
              * Format: int32
-             * @description Remaining charge, 0..=100 per cent; absent where the autopilot does not estimate it.
+             * @description Seconds until the reserve begins, at the rate of this flight; absent where that is not known.
+             */
+            left_s?: number | null;
+            /**
+             * Format: int32
+             * @description Seconds that the flight takes: on the ground the rest of the route, in flight the return home or, where the aircraft does not
+             *     return, the landing below it; absent where that is not known.
+             */
+            needed_s?: number | null;
+            /**
+             * Format: int32
+             * @description Remaining charge, 0..=100 per cent, the lowest of any battery; absent where the autopilot estimates none.
              */
             remaining_percent?: number | null;
             /**
              * Format: double
-             * @description Volts.
+             * @description Volts, the lowest of any battery.
              */
             voltage_v: number;
         };
@@ -2110,6 +2123,26 @@ export interface components {
              * @description In height, metres.
              */
             vertical_m: number;
+        };
+        /** @description One of several batteries. */
+        OneBattery: {
+            /**
+             * Format: int32
+             * @description Its number as ArduPilot's parameters count, from 1.
+             */
+            number: number;
+            /**
+             * Format: int32
+             * @description Remaining charge, per cent; absent where it is not estimated.
+             */
+            remaining_percent?: number | null;
+            /** @description State that the flight controller reports: `good`, `low`, `critical`, `emergency`, `failed`, `unhealthy` or `not known`. */
+            state: string;
+            /**
+             * Format: double
+             * @description Volts; absent where not measured.
+             */
+            voltage_v?: number | null;
         };
         /** @description A parameter of the autopilot. */
         Parameter: {

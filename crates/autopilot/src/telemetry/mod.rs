@@ -16,7 +16,7 @@ use crate::identity::{Firmware, Vehicle};
 use crate::job::AUTOPILOT_COMPONENT_ID;
 
 pub use crate::identity::Version;
-pub use measurements::{Battery, Filter, Gnss, Measurements, Wind};
+pub use measurements::{Battery, ChargeState, Filter, Gnss, Measurements, Pack, Wind, Worst};
 pub use requests::{REQUESTS_MAX, StreamRequest, requests};
 
 /// Silence after which the link to the autopilot counts as lost. Position reports come at 4 Hz and
