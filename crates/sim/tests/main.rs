@@ -4,6 +4,7 @@ mod clock;
 mod common;
 mod companion_death;
 mod corrections;
+mod energy;
 mod faults;
 mod ground_loss;
 mod hold_in_wind;
