@@ -20,6 +20,12 @@ it('what was never reported is absent, and what is not measured is left out', ()
   expect(shown({ battery: { voltage_v: 12 }, gnss: { fix_type: 9 } })).toEqual({ Battery: '–, 12.0 V, –', GNSS: 'fix type 9', Corrections: undefined, Wind: undefined });
 });
 
+it('the time that the battery lasts, the time that the flight takes, and each of several batteries are shown', () => {
+  const batteries = [{ number: 1, remaining_percent: 99, voltage_v: 16.8, state: 'good' }, { number: 2, remaining_percent: 3, voltage_v: 9.9, state: 'critical' }];
+  const battery = { remaining_percent: 3, voltage_v: 9.9, left_s: 0, needed_s: 260, batteries };
+  expect(shown({ battery }).Battery).toBe('3 %, 9.9 V, –, lasts 0 s to its reserve, 260 s needed to be down, battery 1: 99 % 16.8 V good, battery 2: 3 % 9.9 V critical');
+});
+
 it('corrections that were not used are counted by reason', () => {
   const refused = [{ reason: 'other_base', count: 3 }, { reason: 'too_many', count: 1 }];
   const corrections = { bytes_s: 0, frames: 0, refused };
