@@ -4,6 +4,7 @@
 
 pub mod axes;
 pub mod campaign;
+pub mod causes;
 pub mod course;
 pub mod drills;
 pub mod emergency;
@@ -15,11 +16,11 @@ pub mod hosts;
 pub mod linktest;
 mod lockstep;
 pub mod media;
-mod pace;
 pub mod parity;
 pub mod phases;
 pub mod plan;
 pub mod prediction;
+pub mod progress;
 pub mod recording;
 pub mod report;
 pub mod run;

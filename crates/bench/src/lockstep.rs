@@ -18,7 +18,7 @@ use wingbeat_sim::rigid::Body;
 use wingbeat_sim::rng;
 
 use crate::hosts::flight_hash;
-use crate::scenario::{Charge, ORIGIN, Scenario, Scripted};
+use crate::scenario::{Charge, Scenario, Scripted};
 use crate::sitl::parameters::{self, Wanted};
 
 /// A program that sends nothing for so long has fallen silent. On a computer with much other work it only waits for its
@@ -152,7 +152,7 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
         heading_rad: scenario.heading_rad(index),
         booted_at: scenario.booted_at(index, seed),
         wind: scenario.wind,
-        weather: (seed, ORIGIN),
+        weather: (seed, scenario.origin),
         body: Body::default(),
         battery,
         sensors,

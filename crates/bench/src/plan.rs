@@ -793,7 +793,9 @@ impl Swarm {
         };
         let scenario = |(name, points, stated): Waypoints| {
             let mut scenario = Scenario::muscop(&name, points);
-            scenario.stated = stated;
+            if !stated.is_empty() {
+                scenario = Scenario { stated, ..scenario }.measured_from_its_start();
+            }
             (scenario.gps_noise_m, scenario.slope_m) = (self.gps_noise_m, self.slope_m);
             if let Task::Swarm(task) = &mut scenario.task {
                 task.aircraft = self.aircraft;

@@ -17,6 +17,7 @@ use wingbeat_bench::plan::bluesky::{self, Import};
 use wingbeat_bench::plan::script::PlannedScript;
 use wingbeat_bench::plan::{ARDUCOPTER, Plan};
 use wingbeat_bench::prediction;
+use wingbeat_bench::progress::Progress;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission, sample_mission};
 use wingbeat_bench::sitl;
@@ -426,7 +427,9 @@ fn take_off(arguments: &TakeoffArguments) -> Result<ExitCode> {
         distance_m: arguments.distance_m,
         seed: arguments.seed,
     };
+    let progress = Progress::watch();
     let rows = takeoff::compare(&comparison)?;
+    drop(progress);
     println!(
         "Take-off: slots {} m apart, seed {}; a conflict is a pair nearer than 5 m",
         arguments.distance_m, arguments.seed
@@ -487,6 +490,7 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
         return campaign::fly(&plan, arguments, out);
     }
     let began = Instant::now();
+    let progress = Progress::watch();
     let record = arguments.record.as_deref();
     let threads = arguments.threads.unwrap_or(1).into();
     let outcome = if arguments.phases {
@@ -497,6 +501,7 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     } else {
         run::run_recorded(&plan, folder, arguments.seed, threads, record)?
     };
+    drop(progress);
     let wall_s = began.elapsed().as_secs_f64();
     let code = print_outcome(&plan, arguments, &outcome)?;
     let virtual_s = outcome.virtual_time.as_secs_f64();
@@ -595,7 +600,7 @@ fn described(arguments: &FleetArguments) -> Result<Scenario> {
         Some(path) => read_mission(path, &limits)?,
         None => sample_mission(&limits)?,
     };
-    let mut scenario = Scenario::muscop(&mission.name, mission.points);
+    let mut scenario = Scenario::muscop(&mission.name, mission.points).measured_from_its_start();
     scenario.stated = vec![mission.stated];
     if let Task::Swarm(swarm) = &mut scenario.task {
         swarm.aircraft = arguments.uavs.unwrap_or(swarm.aircraft);

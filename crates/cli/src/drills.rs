@@ -141,9 +141,9 @@ pub(crate) struct DrillsArguments {
     #[arg(long)]
     traces: bool,
     /// Draw the conditions that are not named from each drill's seed: 2 to 25 aircraft, 0.3 to 0.6 m of wandering and
-    /// up to 1.5 m of constant position error, up to 3 m of slope, both autopilots, as much wind as they hold their places in, any
+    /// up to 1.5 m of constant position error, up to 3 m of slope, both autopilots (or the program of --autopilot), as much wind as they hold their places in, any
     /// formation, both manners of taking off and landing.
-    #[arg(long, conflicts_with = "autopilot")]
+    #[arg(long)]
     varied: bool,
     #[command(flatten)]
     conditions: ConditionsArguments,
@@ -200,8 +200,9 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
     let all: Vec<Kind> = Kind::all().collect();
     let kinds = if arguments.kinds.is_empty() { &all } else { &arguments.kinds };
     let began = Instant::now();
-    let conditions =
-        |seed| arguments.conditions.over(if arguments.varied { Conditions::drawn(seed) } else { usual });
+    let conditions = |seed| {
+        arguments.conditions.over(if arguments.varied { Conditions::drawn_for(seed, usual) } else { usual })
+    };
     let (first, seeds) = (arguments.first, arguments.seeds);
     let outcomes = drills::drills(kinds, first, seeds, arguments.threads.into(), conditions)?;
     let wall_s = began.elapsed().as_secs_f64();

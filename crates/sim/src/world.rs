@@ -298,6 +298,11 @@ impl World {
         self
     }
 
+    /// The frame in which distances are measured.
+    pub fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
     /// The keys of its aircraft: for tests of what a captured one sends.
     pub fn keys(&self) -> &Keys {
         &self.keys

@@ -140,6 +140,15 @@ impl Conditions {
         }
     }
 
+    /// Draws from a drill's seed as [`Conditions::drawn`], for the program that flies in lock step, if one does: then with its
+    /// version, and in no more wind than that holds its place in.
+    pub fn drawn_for(seed: u64, usual: Self) -> Self {
+        let drawn = Self::drawn(seed);
+        let Some(program) = usual.arducopter else { return drawn };
+        let wind_m_s = drawn.wind_m_s.min((wind_most_m_s(usual.profile) * 10.0).floor() / 10.0);
+        Self { profile: usual.profile, arducopter: Some(program), wind_m_s, ..drawn }
+    }
+
     /// Whether a swarm is set up in these conditions.
     ///
     /// # Errors

@@ -173,7 +173,10 @@ impl Own {
             }
             let first = all.len();
             self.fly(&file.path, WindParameters::default(), own, &mut all);
-            all[first..].iter_mut().for_each(|scenario| scenario.stated.clone_from(&stated));
+            for scenario in &mut all[first..] {
+                let own = Scenario { stated: stated.clone(), ..scenario.clone() };
+                *scenario = own.measured_from_its_start();
+            }
         }
         ensure!(!all.is_empty(), "own: found no aircraft, expected flight, crowd or file");
         if let Some(file) = &self.speeds_file {
