@@ -153,7 +153,7 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
         booted_at: scenario.booted_at(index, seed),
         wind: scenario.wind,
         weather: (seed, scenario.origin),
-        body: Body::default(),
+        body: Body::of(scenario.profile),
         battery,
         sensors,
         stretch: scenario.step,

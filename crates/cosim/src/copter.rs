@@ -33,7 +33,7 @@ use wingbeat_autopilot::dialect::{MavMessage, MavModeFlag};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_sim::autopilot::{Autopilot, Incident};
 use wingbeat_sim::flight_controller::{RcChannels, Truth};
-use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters};
+use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters, wind_share_at};
 use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
 use wingbeat_sim::sensors::POSITION_STEP_S;
 
@@ -555,8 +555,9 @@ impl Driver {
     fn step(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
         let steps = self.steps_before + self.steps;
         if steps.is_multiple_of(WIND_STEPS) {
-            let place_m = self.in_weather_m + self.body.position().truncate();
-            self.wind_m_s = self.wind.at(steps as f64 * STEP_S, place_m);
+            let position = self.body.position();
+            let place_m = self.in_weather_m + position.truncate();
+            self.wind_m_s = self.wind.at(steps as f64 * STEP_S, place_m) * wind_share_at(position.z);
         }
         self.body.step(STEP_S, self.incidents.outputs(self.outputs), self.wind_m_s);
         self.incidents.step(STEP_S, self.outputs);

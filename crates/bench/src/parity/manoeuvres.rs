@@ -20,6 +20,7 @@ use super::script::{
 };
 use super::{LIMIT_S, feed};
 use crate::lockstep::{ENDLESS_MAH, SILENCE};
+use crate::plan::profile_of;
 use crate::scenario::ORIGIN;
 use crate::sitl::parameters::{self, Wanted, wind_gradient};
 
@@ -91,7 +92,7 @@ pub fn on_ours(binary: &Path, flight: Flight) -> Result<Trace> {
         booted_at: Instant::ZERO,
         wind: flight.wind(),
         weather: (1, ORIGIN),
-        body: Body::default(),
+        body: Body::of(profile_of(binary)?),
         battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },
         physics: None,
         sensors: Sensors::default(),
