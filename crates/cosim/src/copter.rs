@@ -100,6 +100,8 @@ pub struct Config {
     pub booted_at: Instant,
     /// The air.
     pub wind: WindParameters,
+    /// The height above the ground from which on all of the wind blows, metres: that of the flight.
+    pub wind_full_m: f64,
     /// The gusts: their seed, and where their field begins.
     pub weather: (u64, Position),
     /// The aircraft.
@@ -557,7 +559,8 @@ impl Driver {
         if steps.is_multiple_of(WIND_STEPS) {
             let position = self.body.position();
             let place_m = self.in_weather_m + position.truncate();
-            self.wind_m_s = self.wind.at(steps as f64 * STEP_S, place_m) * wind_share_at(position.z);
+            self.wind_m_s = self.wind.at(steps as f64 * STEP_S, place_m)
+                * wind_share_at(position.z, self.config.wind_full_m);
         }
         self.body.step(STEP_S, self.incidents.outputs(self.outputs), self.wind_m_s);
         self.incidents.step(STEP_S, self.outputs);

@@ -91,6 +91,7 @@ pub fn on_ours(binary: &Path, flight: Flight) -> Result<Trace> {
         heading_rad: 0.0,
         booted_at: Instant::ZERO,
         wind: flight.wind(),
+        wind_full_m: HEIGHT_M,
         weather: (1, ORIGIN),
         body: Body::of(profile_of(binary)?),
         battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },

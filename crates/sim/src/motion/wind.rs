@@ -107,13 +107,10 @@ impl Wind {
     }
 }
 
-/// The height above the ground from which on the wind is that of a forecast (WMO: 10 m), metres.
-const WIND_AT_M: f64 = 10.0;
-
-/// Returns the share of the wind at a height above the ground: below 10 m it falls with the root of the height, to nothing on
-/// the ground, as in ArduPilot's own simulation (`SIM_WIND_T`), which begins at 60 m.
-pub fn share_at(height_m: f64) -> f64 {
-    libm::sqrt(bounded(height_m / WIND_AT_M, 0.0, 1.0))
+/// Returns the share of the wind at a height above the ground, where all of it blows from `full_m` on: below, it falls with the root
+/// of the height to nothing on the ground, as in ArduPilot's own simulation (`SIM_WIND_T`), where that begins at 60 m.
+pub fn share_at(height_m: f64, full_m: f64) -> f64 {
+    libm::sqrt(bounded(height_m / full_m.max(1.0), 0.0, 1.0))
 }
 
 /// What ArduCopter 4.6.2 estimates of the wind in flight, from the drag of the aircraft. On the ground its filter
@@ -211,7 +208,8 @@ mod tests {
 
     #[test]
     fn the_wind_fades_out_near_the_ground() {
-        assert_eq!([-1.0, 0.0, 2.5, 10.0, 60.0].map(share_at), [0.0, 0.0, 0.5, 1.0, 1.0]);
+        assert_eq!([-1.0, 0.0, 2.5, 10.0, 60.0].map(|m| share_at(m, 10.0)), [0.0, 0.0, 0.5, 1.0, 1.0]);
+        assert_eq!([share_at(0.0, 0.0), share_at(f64::NAN, 5.0)], [0.0, 0.0]);
     }
 
     #[test]
