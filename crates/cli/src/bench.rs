@@ -27,7 +27,7 @@ use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
 use wingbeat_sim::motion::Profile;
 
-use crate::{campaign, drills};
+use crate::{campaign, drills, hazards};
 
 /// Benches.
 #[derive(Subcommand)]
@@ -49,6 +49,10 @@ pub(crate) enum Command {
     Drills(drills::DrillsArguments),
     /// One fault drill, printed in full.
     Drill(drills::DrillArguments),
+    /// The hazard table: which failure drills flew in which phase, and how many were unsafe.
+    Hazards(hazards::HazardsArguments),
+    /// Search for drills that break a rule.
+    Hunt(hazards::HuntArguments),
     /// A crowd of aircraft through MBCAP-e, and what it costs this computer.
     Sky(SkyArguments),
     /// An emergency by radio: from the operator's key to each aircraft's act, where datagrams are lost.
@@ -373,6 +377,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Takeoff(arguments) => take_off(arguments),
         Command::Drills(arguments) => drills::run_all(arguments),
         Command::Drill(arguments) => drills::run_one(arguments),
+        Command::Hazards(arguments) => hazards::run(arguments),
+        Command::Hunt(arguments) => hazards::hunt(arguments),
         Command::Emergency(EmergencyArguments { channel, aircraft, loss, seeds }) => {
             emergency::run(*channel, usize::from(*aircraft), *loss, *seeds).map(|()| ExitCode::SUCCESS)
         }

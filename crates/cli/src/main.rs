@@ -20,6 +20,8 @@ mod fleet;
 #[cfg(unix)]
 mod formation;
 mod ground;
+#[cfg(unix)]
+mod hazards;
 mod import_ini;
 #[cfg(unix)]
 mod linktest;

@@ -514,6 +514,7 @@ impl Driver {
                     // What was sent to the one before.
                     to_send.clear();
                 }
+                Incident::WindShifts { by_m_s } => self.wind.shift(by_m_s),
                 other => self.incidents.suffer(other, &mut self.body),
             }
         }

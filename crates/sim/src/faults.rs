@@ -154,6 +154,15 @@ pub enum Fault {
         /// When texts are whole again.
         until: Instant,
     },
+    /// A gust front reaches the aircraft: the mean wind changes at once and stays changed until the end.
+    GustFront {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// The change of the air's velocity, metres per second east, north and up.
+        change_m_s: DVec3,
+        /// When the front has passed.
+        until: Instant,
+    },
     /// A share of receptions comes late, each by a draw of its own, so that datagrams overtake each other.
     Late {
         /// Share that is late, 0 to 1.
@@ -216,7 +225,8 @@ impl Fault {
             | Self::EstimateDiverges { vehicle, until }
             | Self::EstimateDrifts { vehicle, until, .. }
             | Self::Stuck { vehicle, until }
-            | Self::TextsGarbled { vehicle, until } => (Some(vehicle), Some(until)),
+            | Self::TextsGarbled { vehicle, until }
+            | Self::GustFront { vehicle, until, .. } => (Some(vehicle), Some(until)),
             Self::Late { until, .. }
             | Self::Doubled { until, .. }
             | Self::Loss { until, .. }
@@ -264,6 +274,7 @@ impl Fault {
             }
             Self::Stuck { .. } => Some(Incident::Stuck(true)),
             Self::TextsGarbled { .. } => Some(Incident::TextsGarbled(true)),
+            Self::GustFront { change_m_s, .. } => Some(Incident::WindShifts { by_m_s: change_m_s }),
             Self::CompanionDies { .. }
             | Self::DaemonRestarts { .. }
             | Self::GuardianDies { .. }
@@ -288,6 +299,7 @@ impl Fault {
             }
             Incident::Stuck(_) => Some(Incident::Stuck(false)),
             Incident::TextsGarbled(_) => Some(Incident::TextsGarbled(false)),
+            Incident::WindShifts { .. } => Some(Incident::WindShifts { by_m_s: DVec3::ZERO }),
             Incident::MotorsFail
             | Incident::Restarts
             | Incident::PilotTakes(_)

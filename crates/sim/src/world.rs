@@ -19,7 +19,7 @@ use wingbeat_agent::{
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, RosterError, VehicleId};
 
-use crate::autopilot::{Autopilot, Incident};
+use crate::autopilot::{Autopilot, Incident, Motion};
 use crate::channel::{Counters, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
@@ -506,6 +506,7 @@ impl World {
             | Fault::EstimateDrifts { .. }
             | Fault::Stuck { .. }
             | Fault::TextsGarbled { .. }
+            | Fault::GustFront { .. }
             | Fault::RadioSilent { .. }
             | Fault::SerialLine { .. }
             | Fault::Late { .. }
@@ -832,6 +833,10 @@ impl World {
     /// The true state of one aircraft.
     pub fn truth(&self, vehicle: usize) -> Truth {
         self.vehicles[vehicle].controller.truth()
+    }
+    /// Returns the true motion of one aircraft: what a checker reads at every step.
+    pub fn motion(&self, vehicle: usize) -> Motion {
+        self.vehicles[vehicle].controller.motion()
     }
     /// Where one aircraft truly is, metres east, north and up of the world's origin.
     pub fn place(&self, vehicle: usize) -> DVec3 {

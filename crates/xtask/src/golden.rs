@@ -72,7 +72,7 @@ const QUICK: [&str; 39] = [
 ];
 
 /// One row for each kind and seed.
-const DRILLS: &str = "bench drills --seeds 20 --traces";
+const DRILLS: &str = "bench drills --seeds 4 --traces";
 
 /// Compared by `cargo xtask golden --full` and `cargo xtask test --full`.
 const FULL: [&str; 20] = [

@@ -421,7 +421,12 @@ fn every_kind_is_found_by_its_name_and_a_failure_by_its_command() {
         assert_eq!(kind.name().parse(), Ok(kind));
     }
     assert!("mast".parse::<Kind>().unwrap_err().contains("found 'mast'"));
-    assert_eq!(command(Kind::AbortOne, 17, calm(17)), "wingbeat bench drill --kind abort-one --seed 17");
+    assert_eq!(
+        command(Kind::AbortOne, 17, calm(17)),
+        "wingbeat bench drill --kind abort-one --seed 17 --calm"
+    );
+    let field = Conditions::field(17);
+    assert_eq!(command(Kind::AbortOne, 17, field), "wingbeat bench drill --kind abort-one --seed 17");
 }
 
 #[test]
@@ -431,12 +436,12 @@ fn a_table_counts_what_failed() {
     let table = table(std::slice::from_ref(&outcome));
     let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
     // Of one drill nothing is known but that it can be unsafe: the bound is 100 %; of none stuck in one, 95 %.
-    assert_eq!(row[..7], ["loss", "1", "1", "100.00", "%", "0", "95.00"], "{table}");
+    assert_eq!(row[..8], ["loss", "1", "1", "100.00", "%", "0", "0", "95.00"], "{table}");
     let two = [outcome.clone(), Outcome { kind: Kind::Bursts, safety: vec![], ..outcome.clone() }];
     let total = super::table(&two).lines().last().unwrap().to_owned();
     let total: Vec<&str> = total.split_whitespace().collect();
     assert_eq!(total[..5], ["all", "2", "1", "97.47", "%"]);
     let stories = failures(&[outcome]);
-    assert!(stories.starts_with("wingbeat bench drill --kind loss --seed 1\n"), "{stories}");
+    assert!(stories.starts_with("wingbeat bench drill --kind loss --seed 1 --calm\n"), "{stories}");
     assert!(stories.contains("UNSAFE separation: for the test"), "{stories}");
 }

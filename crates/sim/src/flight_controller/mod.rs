@@ -607,6 +607,7 @@ impl Autopilot for FlightController {
             Incident::PositionDrifts { to_m, within } => self.drift(to_m, within),
             Incident::Stuck(stuck) => self.be_stuck(stuck),
             Incident::TextsGarbled(garbled) => self.garble_texts(garbled),
+            Incident::WindShifts { by_m_s } => self.wind.shift(by_m_s),
         }
         Ok(())
     }

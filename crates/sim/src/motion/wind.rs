@@ -68,6 +68,8 @@ impl Wave {
 #[derive(Clone, Debug)]
 pub struct Wind {
     mean: DVec3,
+    /// The change by a front that passes.
+    front: DVec3,
     deviation_m_s: f64,
     /// Towards the east, and towards the north; empty where it does not gust.
     waves: [Vec<Wave>; 2],
@@ -90,9 +92,15 @@ impl Wind {
         });
         Self {
             mean: DVec3::new(-speed * libm::sin(direction), -speed * libm::cos(direction), 0.0),
+            front: DVec3::ZERO,
             deviation_m_s,
             waves,
         }
+    }
+
+    /// Changes the mean wind by so much from now on, metres per second; zero restores it.
+    pub fn shift(&mut self, by_m_s: DVec3) {
+        self.front = if by_m_s.is_finite() { by_m_s } else { DVec3::ZERO };
     }
 
     /// The air's velocity (where it blows to) in metres per second, at a time and a place: seconds, and metres east and
@@ -103,7 +111,8 @@ impl Wind {
             |waves: &[Wave]| waves.iter().map(|wave| wave.at(time_s, place_m)).sum::<f64>() * height_m_s;
         let [east, north] = &self.waves;
         let gust = DVec3::new(sum(east), sum(north), 0.0);
-        if gust.is_finite() { self.mean + gust } else { self.mean }
+        let mean = if self.front == DVec3::ZERO { self.mean } else { self.mean + self.front };
+        if gust.is_finite() { mean + gust } else { mean }
     }
 }
 

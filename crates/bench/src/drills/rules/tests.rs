@@ -4,8 +4,10 @@ use wingbeat_agent::{Command, Phase};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{Duration, Instant, Position};
+use wingbeat_sim::faults::Fault;
 
-use super::Rules;
+use super::known::Known;
+use super::{Rule as _, Rules};
 use crate::drills::Kind;
 use crate::drills::conditions::Conditions;
 use crate::drills::operator::calm_bound;
@@ -13,8 +15,8 @@ use crate::drills::progress::{Milestone, Passed, Stage};
 use crate::drills::run::{Drill, End};
 use crate::drills::script::{Act, Death, Role, Script, Step};
 use crate::drills::sky::FIRST;
-use crate::scenario::Task;
 use crate::scenario::follow::LeaderPilot;
+use crate::scenario::{OwnMission, OwnTask, Task, Variant, route};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -112,4 +114,77 @@ fn a_swarm_that_does_not_land_complete_or_end_breaks_a_rule() {
     drill.rules.on_end(&drill.run, End::NotLanded);
     drill.rules.on_end(&drill.run, End::TimeLimit);
     assert_eq!(broken(drill.rules), [vec!["landed", "time"], vec!["completed"]]);
+}
+
+/// SAFE-08, SAFE-09: motors that stop in the air, by no fault of the script, are a crash.
+#[test]
+fn an_aircraft_that_falls_without_a_fault_of_the_script_breaks_a_rule() {
+    let mut drill = drill(Kind::MissionFaults, |_| {});
+    step_until(&mut drill, |drill| drill.run.sky.world.phase(FIRST) == Phase::Moving);
+    let now = drill.run.sky.world.now();
+    drill.run.sky.world.inflict(now, Fault::MotorsFail { vehicle: FIRST });
+    step_until(&mut drill, |drill| drill.run.sky.world.motion(FIRST).landed);
+    drill.step();
+    assert!(drill.run.sky.hardest_m_s > 5.0, "{}", drill.run.sky.hardest_m_s);
+    assert_eq!(broken(drill.rules), [vec!["crash"], vec![]]);
+}
+
+#[test]
+fn an_aircraft_that_flies_with_an_empty_battery_breaks_a_rule() {
+    let mut drill = drill(Kind::OwnReserve, |_| {});
+    step_until(&mut drill, |drill| drill.run.sky.world.phase(FIRST) == Phase::Moving);
+    let now = drill.run.sky.world.now();
+    drill.run.sky.world.inflict(now, Fault::BatteryAt { vehicle: FIRST, percent: 0.3 });
+    step_until(&mut drill, |drill| drill.run.sky.world.motion(FIRST).landed);
+    let found = broken(drill.rules)[0].clone();
+    assert!(found.contains(&"crash".to_owned()) && found.contains(&"battery".to_owned()), "{found:?}");
+}
+
+#[test]
+fn an_aircraft_that_stays_in_the_downwash_of_another_breaks_a_rule() {
+    let mut drill = drill(Kind::MissionFaults, |script| {
+        let mission = |east_m: f64, height_m: f64| OwnMission {
+            speed_m_s: 1.0,
+            points: route(&[[0.0, 0.0], [0.0, 60.0]], height_m),
+            start: Some(route(&[[east_m, 0.0]], height_m)[0]),
+            leaves_at_s: Vec::new(),
+        };
+        let missions = vec![mission(-12.0, 10.0), mission(12.0, 20.0)];
+        script.scenario.task = Task::Own(OwnTask { variant: Variant::Off, missions });
+    });
+    for _ in 0..900 {
+        drill.step();
+    }
+    assert_eq!(broken(drill.rules)[0], ["downwash"]);
+}
+
+#[test]
+fn an_aircraft_that_is_to_return_and_lands_elsewhere_without_a_reason_breaks_a_rule() {
+    let mut drill = drill(Kind::MissionFaults, |_| {});
+    step_until(&mut drill, |drill| {
+        drill.run.sky.world.phase(FIRST) == Phase::Moving
+            && drill.run.sky.world.truth(FIRST).local.truncate().length() > 40.0
+    });
+    let Drill { run, .. } = &mut drill;
+    assert!(run.operator.press(&mut run.sky.world, FIRST, Command::Return));
+    step_until(&mut drill, |drill| drill.run.sky.world.truth(FIRST).mode == Mode::Rtl);
+    // No button of the drill's operator.
+    drill.run.sky.world.command(FIRST, "land", Command::Land);
+    for _ in 0..80 {
+        drill.step();
+    }
+    assert_eq!(broken(drill.rules)[0], ["returns"]);
+}
+
+#[test]
+fn motors_that_stop_in_the_air_without_a_word_break_a_rule() {
+    let mut drill = drill(Kind::MissionFaults, |_| {});
+    let mut known = Known::with_effect(10, FIRST, Instant::ZERO);
+    drill.step();
+    assert_eq!(known.on_step(&drill.run), None, "not yet due");
+    for _ in 0..30 {
+        drill.step();
+    }
+    let found = known.on_step(&drill.run).unwrap();
+    assert!(found.contains("its motors stop, and its log says nothing within 2 s"), "{found}");
 }
