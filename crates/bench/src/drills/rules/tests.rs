@@ -88,6 +88,8 @@ fn followers_that_hesitate_or_stray_and_a_flight_without_an_end_break_a_rule() {
         let Task::Follow(task) = &mut script.scenario.task else { panic!("a follow task") };
         (task.layout, task.distance_m) = (Layout::Linear, 600.0);
         task.pilot = LeaderPilot::Drawn(Duration::from_secs(900));
+        // This pilot does not stop for followers out of sight.
+        script.reaction = None;
     });
     far.rules = Rules::of(Kind::FollowLoss, &Script::draw(Kind::FollowLoss, 1, Conditions::default()));
     step_until(&mut far, |drill| drill.run.sky.world.now() > Instant::ZERO + calm_bound(5) + SECOND);
@@ -131,10 +133,11 @@ fn an_aircraft_that_falls_without_a_fault_of_the_script_breaks_a_rule() {
 
 #[test]
 fn an_aircraft_that_flies_with_an_empty_battery_breaks_a_rule() {
-    let mut drill = drill(Kind::OwnReserve, |_| {});
+    // A monitor that estimates the charge.
+    let mut drill = drill(Kind::OwnReserve, |script| script.scenario.parameters.clear());
     step_until(&mut drill, |drill| drill.run.sky.world.phase(FIRST) == Phase::Moving);
     let now = drill.run.sky.world.now();
-    drill.run.sky.world.inflict(now, Fault::BatteryAt { vehicle: FIRST, percent: 0.3 });
+    drill.run.sky.world.inflict(now, Fault::BatteryAt { vehicle: FIRST, percent: 0.9 });
     step_until(&mut drill, |drill| drill.run.sky.world.motion(FIRST).landed);
     let found = broken(drill.rules)[0].clone();
     assert!(found.contains(&"crash".to_owned()) && found.contains(&"battery".to_owned()), "{found:?}");
