@@ -951,7 +951,6 @@ impl Agent {
             is_located: self.is_located,
         };
         self.protocol.set_handling(budget::handling(&self.telemetry));
-        self.protocol.set_position_error(self.telemetry.measured.gnss.and_then(Gnss::error_m));
         self.protocol_input(now, wingbeat_protocol::Input::Telemetry(report), out);
     }
 

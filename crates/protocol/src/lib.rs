@@ -18,6 +18,7 @@ pub mod config;
 mod denied;
 pub mod flight;
 pub mod follow_me;
+pub mod loss_budget;
 pub mod mbcap;
 pub mod mission;
 pub mod muscop;
@@ -32,6 +33,7 @@ pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use mission::Mission;
 pub use muscop::Muscop;
+pub use swarm::budget::Measured;
 pub use swarm::{FlightRecord, LISTENS};
 pub use sweep::Sweep;
 pub use view::{Absent, Absentees, AvoidanceView, Details, FormationView, SlotView, SwarmView, View};
@@ -280,9 +282,9 @@ pub trait Protocol {
     /// Takes how its flight controller moves, as far as that is known, and whenever it may have changed. A protocol whose margins
     /// do not depend on it need not.
     fn set_handling(&mut self, _handling: Handling) {}
-    /// Takes the standard deviation per axis of the receiver's position over the ground, in metres, whenever it may have changed;
-    /// `None` where the receiver does not report it. A protocol whose margins do not depend on it ignores it.
-    fn set_position_error(&mut self, _error_m: Option<f64>) {}
+    /// Takes what its aircraft measures of where it flies, with each report of the position. A protocol whose margins do not
+    /// depend on it need not.
+    fn set_measured(&mut self, _measured: Measured) {}
     /// Whether it can take up a flight that it does not remember ([`Protocol::hold_found`], [`Protocol::take_up`]): one that
     /// is on a route of its own.
     fn takes_up(&self) -> bool {

@@ -365,6 +365,7 @@ fn place_of(message: &Message) -> Option<[i32; 3]> {
         | Message::Land { at }
         | Message::Alive { at }
         | Message::Holding { at }
+        | Message::Adrift { at }
         | Message::LandHere { at }
         | Message::LandAround { at, .. }
         | Message::Following { at, .. }

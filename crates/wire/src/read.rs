@@ -112,6 +112,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         PASSED => return passed_on(r, message),
         32 => Message::Probe(next(r)?),
         33 => return corrections(r, message),
+        34 => Message::Adrift { at: next(r)? },
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())

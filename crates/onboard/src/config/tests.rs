@@ -157,7 +157,10 @@ fn a_formation_that_follows_a_pilot_is_configured_and_each_mistake_is_named() {
         ("refresh_ms = 10", "follow_me.refresh_ms: found 10, expected 250 to 5000 ms"),
         ("turn_m_s = nan", "follow_me.turn_m_s: found NaN"),
         ("leader_timeout_s = nan", "found NaN, expected a time in seconds"),
-        ("refresh_ms = 2000", "follow_me.leader_timeout_s: found 2, expected at least 4 s: two refreshes"),
+        (
+            "refresh_ms = 2000\nleader_timeout_s = 2.0",
+            "follow_me.leader_timeout_s: found 2, expected at least 4 s: two refreshes",
+        ),
         ("distance_m = 25.0", "follow_me.distance_m: found 25, expected at least 60 m"),
         ("refresh_ms = 500", "follow_me.distance_m: found 60, expected at least 90 m"),
         ("refresh_ms = 200", "follow_me.refresh_ms: found 200, expected 250 to 5000 ms"),

@@ -33,8 +33,8 @@ use crate::swarm::rejoin::Place;
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, FlightRecord, Swarm};
 use crate::{
-    Action, Actions, Asked, Command, Denied, Details, EndFlight, Fence, Handling, Input, MissionError, Phase,
-    Protocol, Severity, StateId, Text, View, push, text,
+    Action, Actions, Asked, Command, Denied, Details, EndFlight, Fence, Handling, Input, Measured,
+    MissionError, Phase, Protocol, Severity, StateId, Text, View, push, text,
 };
 use guidance::Guidance;
 
@@ -93,6 +93,10 @@ impl Protocol for FollowMe {
 
     fn set_handling(&mut self, handling: Handling) {
         self.guidance.set_handling(handling);
+    }
+
+    fn set_measured(&mut self, measured: Measured) {
+        self.swarm.set_measured(measured);
     }
 
     /// A slave's flight. The leader's is its pilot's.

@@ -48,7 +48,7 @@ use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use crate::flight::{self, AT_THE_END_M, RouteFlight, Rules};
 use crate::{
-    Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Handling, Input, MOVES_M_S,
+    Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Handling, Input, MOVES_M_S, Measured,
     MissionError, Order, Phase, Protocol, Severity, StateId, Telemetry, Text, View, push, text,
 };
 use beacon::{LastBeacon, LastCourse};
@@ -595,8 +595,8 @@ impl Protocol for Mbcap {
     fn set_handling(&mut self, handling: Handling) {
         self.config.prediction.handling = handling;
     }
-    fn set_position_error(&mut self, error_m: Option<f64>) {
-        self.config.take_position_error(error_m);
+    fn set_measured(&mut self, measured: Measured) {
+        self.config.take_position_error(measured.gnss_error_m);
     }
     fn takes_up(&self) -> bool {
         true

@@ -28,8 +28,8 @@ use crate::swarm::rejoin::Place;
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, FlightRecord, Swarm, plan};
 use crate::{
-    Action, Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, MissionError, Phase,
-    Protocol, Severity, StateId, Text, View, push, text,
+    Action, Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, Measured,
+    MissionError, Phase, Protocol, Severity, StateId, Text, View, push, text,
 };
 use barrier::Barrier;
 pub use barrier::BarrierState;
@@ -121,6 +121,10 @@ impl Muscop {
 impl Protocol for Muscop {
     fn name(&self) -> &'static str {
         "muscop"
+    }
+
+    fn set_measured(&mut self, measured: Measured) {
+        self.swarm.set_measured(measured);
     }
 
     /// Only the master plans; a later mission replaces an earlier one.
