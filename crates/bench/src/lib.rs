@@ -30,6 +30,7 @@ pub mod serve_serial;
 pub mod sitl;
 pub mod sky;
 pub mod takeoff;
+pub mod timeouts;
 mod timetable;
 mod transmitter;
 pub mod trouble;

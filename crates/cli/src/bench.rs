@@ -22,9 +22,10 @@ use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission, sample_mission};
 use wingbeat_bench::sitl;
 use wingbeat_bench::takeoff;
-use wingbeat_bench::{emergency, sky};
+use wingbeat_bench::{emergency, sky, timeouts};
 use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
+use wingbeat_sim::channel::Model;
 use wingbeat_sim::motion::Profile;
 
 use crate::{campaign, drills, hazards};
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Hunt(hazards::HuntArguments),
     /// A crowd of aircraft through MBCAP-e, and what it costs this computer.
     Sky(SkyArguments),
+    /// Print the false alarms of each protocol's time-outs on a channel. Exit code 1 where one is over its budget.
+    Timeouts(TimeoutsArguments),
     /// An emergency by radio: from the operator's key to each aircraft's act, where datagrams are lost.
     Emergency(EmergencyArguments),
     /// Translate a scenario of BlueSky (.scn) into a plan, with a report of what has no counterpart.
@@ -76,6 +79,14 @@ pub(crate) struct ImportArguments {
     /// Where the plan is written. Default: standard output.
     #[arg(long, value_name = "PLAN")]
     out: Option<PathBuf>,
+}
+
+/// Arguments of `wingbeat bench timeouts`.
+#[derive(Args)]
+pub(crate) struct TimeoutsArguments {
+    /// unrestricted, range:METRES or 802.11a.
+    #[arg(long, default_value = "802.11a")]
+    channel: Model,
 }
 
 /// Arguments of `wingbeat bench emergency`.
@@ -381,6 +392,11 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Hunt(arguments) => hazards::hunt(arguments),
         Command::Emergency(EmergencyArguments { channel, aircraft, loss, seeds }) => {
             emergency::run(*channel, usize::from(*aircraft), *loss, *seeds).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Timeouts(TimeoutsArguments { channel }) => {
+            let table = timeouts::Table::new(channel.clone());
+            print!("{table}");
+            Ok(if table.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Command::Import(arguments) => import(arguments),
         Command::Submit(arguments) => campaign::submit(arguments),
