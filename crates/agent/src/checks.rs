@@ -69,6 +69,9 @@ fn keys(from_us: u64, until_us: u64, now_us: Option<u64>) -> (bool, Text) {
     }
 }
 
+/// Above this share of its bound an innovation of the position is near the EKF failsafe (`FS_EKF_THRESH` 0.8).
+const DISPUTED: f64 = 0.8;
+
 /// The flight would end as soon as it begins: a limit for another battery, or one that is empty. A voltage without load.
 fn too_low(reserve: &Reserve, found_v: f64) -> Option<Text> {
     let limits = [("return_below_v", reserve.return_below_mv), ("land_below_v", reserve.land_below_mv)];
@@ -200,12 +203,18 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
         },
     );
     let fresh = t.ekf_at.is_some_and(|at| now.since(at) < EKF_FRESH);
+    // The autopilot's own failsafe is near: it holds no position on a filter that disagrees with its receiver.
+    let disputed = t.measured.filter.map(|filter| filter.position).filter(|share| *share >= DISPUTED);
     check(
         "position",
-        t.position.is_some() && fresh && t.ekf_position == Some(true),
+        t.position.is_some() && fresh && t.ekf_position == Some(true) && disputed.is_none(),
         match (t.position, fresh, t.ekf_position) {
             (None, _, _) => text!("unknown"),
             (_, false, _) => text!("no report of the EKF"),
+            (_, _, Some(true)) if disputed.is_some() => {
+                let percent = disputed.unwrap_or_default() * 100.0;
+                text!("the EKF disagrees with GNSS: {percent:.0} % of its bound, expected below 80: wait")
+            }
             (_, _, Some(true)) => text!("known"),
             _ => text!("not valid in the EKF yet"),
         },

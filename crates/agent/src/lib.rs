@@ -41,6 +41,7 @@ mod returns;
 mod senders;
 pub mod separation;
 mod settings;
+mod start_gate;
 mod status;
 mod takeover;
 
@@ -819,6 +820,7 @@ impl Agent {
                         self.catch_up(now, out);
                     }
                     self.judge_energy(now, out);
+                    self.judge_start(now, out);
                 }
             }
             TelemetryEvent::ItemReached(item) => {
@@ -930,6 +932,7 @@ impl Agent {
             Some(false) => self.is_located && !is_armed,
             Some(true) | None => true,
         };
+        self.protocol.set_measured(budget::measured(&self.telemetry));
         if is_armed && !self.is_located && self.has_reported {
             return;
         }
@@ -1030,8 +1033,10 @@ impl Agent {
 
     fn obey(&mut self, now: Instant, id: &str, command: Command, out: &mut Outputs) -> Reply {
         let reply = self.judge_command(now, id, command, out);
-        if reply == Reply::Accepted {
-            out.accepted = Some(command);
+        match &reply {
+            Reply::Accepted => out.accepted = Some(command),
+            Reply::Refused(why) => self.on_refused(now, command, why, out),
+            Reply::AlreadyKnown => {}
         }
         reply
     }
