@@ -24,7 +24,7 @@ use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
-use wingbeat_agent::guardian::{self, Activity, Modes, Pulse};
+use wingbeat_agent::guardian::{self, Activity, Beat, Modes, Pulse};
 use wingbeat_api::{AircraftStatus, CommandOutcome, StateId, paths};
 use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_v2};
 use wingbeat_autopilot::copter::Mode;
@@ -457,9 +457,10 @@ async fn dies_in_auto(
         switch_channel: 0,
         endpoint: guardian::fingerprint(&format!("tcp:{autopilot}")),
         route: 0,
-        takes_up: false,
+        takes_up: 0,
     };
-    companion.write_all(&pulse.encode()).await.unwrap();
+    let beat = Beat { pulse, sequence: 1, driver_age_ms: 0 };
+    companion.write_all(&beat.encode()).await.unwrap();
     let mut answer = [0; guardian::REPORT_LEN];
     companion.read_exact(&mut answer).await.unwrap();
     assert_eq!(guardian::Report::decode(&answer).unwrap().answer.stance, guardian::Stance::Watching);

@@ -16,7 +16,7 @@ use crate::layers::{self, GroundStation};
 use crate::region::Verdict;
 use crate::settings::Loaded;
 use crate::status::{CHECKS_MAX, Check};
-use crate::{CompanionLoss, Config, settings};
+use crate::{CompanionLoss, Config, home, identity, settings};
 
 /// A report of the EKF older than this is not used.
 const EKF_FRESH: Duration = Duration::from_secs(5);
@@ -32,6 +32,9 @@ pub(crate) const CLOCK: &str = "clock";
 
 /// As that: it is a gate before arming.
 pub(crate) const REMOTE_ID: &str = "remote ID";
+
+/// As that: a daemon that forgets is better than none.
+pub(crate) const STATE: &str = "state directory";
 
 /// What is judged.
 pub(crate) struct Preflight<'a> {
@@ -171,15 +174,10 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
         let (passed, detail) = keys(from_us, until_us, now_us);
         check(KEYS, passed, detail);
     }
-    check(
-        "flight controller",
-        t.is_up(now),
-        match t.frame_at {
-            None => text!("no heartbeat received"),
-            Some(at) if !t.is_up(now) => text!("silent for {} ms", now.since(at).as_millis()),
-            Some(_) => text!("heartbeats received"),
-        },
-    );
+    if let Some(several) = identity::several(t, now) {
+        check(several.name, false, several.detail);
+    }
+    check("flight controller", t.is_up(now), identity::line(t, now));
     check(
         "ArduCopter",
         t.is_copter == Some(true),
@@ -233,6 +231,13 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
     let _ = checks.extend_from_slice(&of_route);
     let (passed, detail) = judged.swarm;
     let _ = checks.push(Check { name: "swarm", passed, is_required: true, detail });
+    let forgets = config.forgets.as_ref().map(|forgets| Check {
+        name: STATE,
+        passed: false,
+        is_required: forgets.is_refused,
+        detail: forgets.why.clone(),
+    });
+    let _ = checks.extend_from_slice(forgets.as_slice());
     let _ = checks.extend_from_slice(judged.clock.as_slice());
     let _ = checks.extend_from_slice(judged.remote_id.as_slice());
     let _ = checks.push(settings::prearm(t, now));
@@ -261,7 +266,10 @@ pub(crate) fn of_route(
         return_height_mm: view.return_height_mm.filter(|_| is_return_height_set),
         speed_m_s: view.route_speed_m_s.filter(|_| is_loaded),
     };
-    let [returns, landing, restart, speed] = settings::required_of_flight(parameters, t.version, loaded);
+    let [mut returns, landing, restart, speed] = settings::required_of_flight(parameters, t.version, loaded);
+    if let Some(why) = home::refusal(t) {
+        (returns.passed, returns.detail) = (false, why);
+    }
     let separation = budget::judge(&config.coordination, t, parameters, protocol);
     [Check { name: "fence", passed, is_required: true, detail }, returns, landing, restart, speed, separation]
 }

@@ -26,6 +26,8 @@ mod fence;
 mod flight_setup;
 pub mod guardian;
 mod lanes;
+mod home;
+mod identity;
 mod layers;
 mod loan;
 mod orders;
@@ -50,7 +52,7 @@ mod tests;
 
 pub use clock::ClockStatus;
 pub use command::{Rejection, Reply, Stage};
-pub use config::{CompanionLoss, Config, Operator, RemoteIdConfig, Signing};
+pub use config::{CompanionLoss, Config, Forgets, Operator, RemoteIdConfig, Signing};
 pub use coordination::Coordination;
 pub use corrections::{CorrectionRefused, CorrectionsStatus};
 pub use loan::{CURES_MAX, Cure};
@@ -72,6 +74,7 @@ pub use wingbeat_autopilot::parameter::{
     Value as ParameterValue, Watched,
 };
 pub use wingbeat_autopilot::remote_id::{self as open_drone_id, OperatorPlace};
+pub use wingbeat_autopilot::telemetry::Known as KnownAutopilot;
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
 pub use wingbeat_protocol::{Command, ConfigError, FlightRecord, Phase, Severity, StateId, Text, View};
 pub use wingbeat_wire::CommandId;
@@ -161,6 +164,14 @@ pub enum Input<'a> {
     Guard(Option<guardian::Answer>),
     /// Who had the aircraft before, as the guardian knows it. Its owner hands this in before the port opens.
     Before(Before),
+    /// The identity of the flight controller, as an agent before this one kept it ([`Agent::known_autopilot`]) or the guardian
+    /// knows it. Its owner hands this in before the port opens.
+    KnownAutopilot {
+        /// The identity.
+        known: KnownAutopilot,
+        /// Whether the guardian has that flight controller and receives it.
+        is_held: bool,
+    },
     /// What the swarm's flight before was, as an agent before this one knew it ([`Agent::flight_record`]). Its owner hands this in
     /// first.
     Flight(&'a FlightRecord),
@@ -183,6 +194,8 @@ pub enum Input<'a> {
     Owed(Owed),
 }
 
+/// A boot of the flight controller takes no longer.
+const BOOTS_WITHIN: Duration = Duration::from_secs(30);
 /// How long another aircraft with our id is remembered after its last datagram.
 const DUPLICATE_ID_FOR: Duration = Duration::from_secs(5);
 /// An aircraft in AUTO stands at the end of its route where it is so near to the last waypoint, metres,
@@ -292,6 +305,8 @@ pub struct Agent {
     /// From and until when keys hold, microseconds after 1970.
     keys_hold_us: Option<(u64, u64)>,
     guard: Option<guardian::Answer>,
+    /// The flight controller that the guardian has and receives.
+    held: Option<u8>,
     /// For the first heartbeat.
     before: Before,
     rejoin: Rejoin,
@@ -340,7 +355,11 @@ impl Agent {
                     Decoder::verifying(Verifier::new(key.clone(), unsigned))
                 }
             },
-            telemetry: Telemetry::default(),
+            telemetry: match config.companion_loss {
+                CompanionLoss::FliesOn => Telemetry::identifying(config.autopilot_system_id),
+                // The owner made the line, and one flight controller at its end.
+                CompanionLoss::EndsWithIt => Telemetry::default(),
+            },
             heartbeat: Heartbeat::new(now),
             console: ConsoleHeartbeat::new(config.ground_station_system_id),
             streams: Streams::new(now, config.position_interval),
@@ -375,6 +394,7 @@ impl Agent {
             corrections: CorrectionsState::new(now),
             keys_hold_us: None,
             guard: None,
+            held: None,
             before: Before::Unknown,
             rejoin: Rejoin::default(),
             route_hash: 0,
@@ -463,6 +483,7 @@ impl Agent {
                     self.before = before;
                 }
             }
+            Input::KnownAutopilot { known, is_held } => self.expect_autopilot(known, is_held, out),
             Input::Flight(record) => self.remember_flight(now, record, out),
             Input::Guard(answer) => self.on_guardian_answer(answer, out),
             Input::GroundStation { what } => self.on_ground_station_command(now, what, out),
@@ -527,8 +548,10 @@ impl Agent {
             consider(self.heartbeat.due(), "heartbeat due");
             consider(self.console.due(), "console's heartbeat due");
             consider(self.streams.due(), "telemetry check due");
-            consider(self.parameters.due(), "parameter check due");
-            consider(self.gnss_clock.due(), "question for the clock due");
+            if self.telemetry.is_copter == Some(true) {
+                consider(self.parameters.due(), "parameter check due");
+                consider(self.gnss_clock.due(), "question for the clock due");
+            }
             consider(self.executor.requested_due(), "parameters asked for");
             consider(self.rejoin.due(), "no position reported yet");
             if self.config.remote_id.is_some() {
@@ -752,9 +775,7 @@ impl Agent {
                 | Phase::Aborted => 0,
             },
             // A pilot's aircraft, as far as is known here, is not ours to answer for.
-            takes_up: self.telemetry.system_id.is_none()
-                && self.authority.is_ours()
-                && self.protocol.takes_up(),
+            takes_up: self.takes_up(),
         }
     }
 
@@ -839,7 +860,8 @@ impl Agent {
                 self.judge_first_heartbeat(now, out);
                 self.forget_flight(now);
                 if vehicle.is_copter() {
-                    out.log(Severity::Info, text!("flight controller: {vehicle}"));
+                    let id = self.telemetry.system_id.unwrap_or(0);
+                    out.log(Severity::Info, text!("flight controller: {vehicle}, system {id}"));
                 } else {
                     out.log(
                         Severity::Error,
@@ -852,16 +874,11 @@ impl Agent {
                 out.log(Severity::Warning, text!("the flight controller has rebooted"));
                 self.judge_reboot(now, out);
             }
-            TelemetryEvent::OtherAutopilot(id) => {
-                let ours = self.telemetry.system_id.unwrap_or(0);
-                out.log(
-                    Severity::Warning,
-                    text!("a second autopilot on the line: found system {id}, expected {ours}; ignored"),
-                );
-            }
+            TelemetryEvent::OtherAutopilot(id) => self.report_other(id, out),
+            TelemetryEvent::TwoWithOneId | TelemetryEvent::Several => self.report_several(now, out),
             TelemetryEvent::StatusText { severe, text: line } => {
                 let severity = if severe { Severity::Warning } else { Severity::Info };
-                out.log(severity, text!("flight controller: {line}"));
+                log_whole(severity, &line, out);
                 self.on_status_text(now, &line, out);
             }
             TelemetryEvent::Channels(channels) => self.judge_switch(now, &channels, out),
@@ -1092,6 +1109,7 @@ impl Agent {
             return Reply::Refused(why.into());
         }
         self.commands.accept(id, command);
+        self.warn_of_home(command, out);
         if command.concerns_flight() {
             self.waiting = None;
             self.gauge.decide(command);
@@ -1263,9 +1281,12 @@ impl Agent {
             | Command::Exclude { .. } => return None,
         };
         let mut checks = self.checks(now, &Text::new()).into_iter();
+        let flies = self.telemetry.armed;
         checks.find(|check| {
             let in_the_air = [checks::DISARMED, checks::KEYS, checks::CLOCK, checks::REMOTE_ID];
-            check.is_required && !(check.passed || may_be_armed && in_the_air.contains(&check.name))
+            let is_of_ground = [identity::SEVERAL, checks::STATE].contains(&check.name);
+            let is_waived = in_the_air.contains(&check.name) || is_of_ground && flies;
+            check.is_required && !(check.passed || may_be_armed && is_waived)
         })
     }
 
@@ -1283,6 +1304,16 @@ impl Agent {
             self.verdict,
         );
         checks.into_iter().find(|check| !check.passed)
+    }
+
+    /// Whether a silence is that of a flight controller that boots: ArduCopter speaks before it has found its sensors, and
+    /// then not for seconds. It was received for no longer, and has nothing to fly.
+    fn is_booting(&self, now: Instant) -> bool {
+        let is_young = self.telemetry.boot.boot_ms().is_none_or(|ms| ms < BOOTS_WITHIN.as_millis() as u32);
+        is_young
+            && !self.is_at_stake()
+            && now.since(self.began) < BOOTS_WITHIN
+            && self.telemetry.position.is_none()
     }
 
     /// Whether a heartbeat has come since the line works again.
@@ -1496,7 +1527,9 @@ impl Agent {
     fn work(&mut self, now: Instant, out: &mut Outputs) {
         let up = self.telemetry.is_up(now);
         if self.link_was_up && !up {
-            out.log(Severity::Error, text!("nothing received from the flight controller"));
+            if !self.is_booting(now) {
+                out.log(Severity::Error, text!("nothing received from the flight controller"));
+            }
         } else if up && !self.link_was_up {
             out.log(Severity::Info, text!("the flight controller is connected"));
             // Its state meanwhile is unknown.
@@ -1512,6 +1545,8 @@ impl Agent {
         // fourth waits for the next input.
         for _ in 0..3 {
             let (may_order, restores) = (self.may_order(), self.restores_settings());
+            // Another autopilot is refused, and asked for nothing.
+            let is_copter = self.telemetry.is_copter == Some(true);
             let operator = self.operator_place();
             let speed = self.reported_speed();
             let unix_us = self.latest_us(now);
@@ -1522,8 +1557,10 @@ impl Agent {
             let _ = self.heartbeat.poll(now, &mut transmit);
             let _ = self.console.poll(now, &mut transmit);
             let _ = self.streams.poll(now, &mut transmit);
-            let _ = self.parameters.poll(now, &mut transmit);
-            let _ = self.gnss_clock.poll(now, &mut transmit);
+            if is_copter {
+                let _ = self.parameters.poll(now, &mut transmit);
+                let _ = self.gnss_clock.poll(now, &mut transmit);
+            }
             if let Some(config) = &self.config.remote_id {
                 self.remote_id.poll(now, config, operator, unix_us, &mut transmit);
             }
@@ -1604,6 +1641,24 @@ impl Agent {
             };
             self.protocol_input(now, input, out);
         }
+    }
+}
+
+/// Logs a text of the autopilot, in as many lines as it takes.
+fn log_whole(severity: Severity, line: &str, out: &mut Outputs) {
+    const PREFIX: &str = "flight controller: ";
+    let mut rest = line;
+    loop {
+        let mut room = Text::new().capacity() - PREFIX.len();
+        while !rest.is_char_boundary(room.min(rest.len())) {
+            room -= 1;
+        }
+        let (part, after) = rest.split_at(room.min(rest.len()));
+        out.log(severity, text!("{PREFIX}{part}"));
+        if after.is_empty() {
+            return;
+        }
+        rest = after;
     }
 }
 

@@ -171,6 +171,6 @@ pub struct Status {
 }
 
 /// Number of preflight checks.
-pub const CHECKS_MAX: usize = 22;
+pub const CHECKS_MAX: usize = 26;
 /// Commands that are remembered.
 pub const COMMANDS_MAX: usize = 8;

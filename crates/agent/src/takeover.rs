@@ -348,7 +348,13 @@ impl Agent {
         self.executor.expect_nothing();
         self.rejoin.stop();
         if let Some(by) = authority.taken_by() {
-            out.log(Severity::Warning, text!("{by}; commands nothing until engaged again"));
+            const THEN: &str = "commands nothing until engaged again";
+            if by.len() + 2 + THEN.len() <= by.capacity() {
+                out.log(Severity::Warning, text!("{by}; {THEN}"));
+            } else {
+                out.log(Severity::Warning, by.clone());
+                out.log(Severity::Warning, text!("{THEN}"));
+            }
         }
         self.authority = authority;
         let ending = ending_of(self.telemetry.mode());

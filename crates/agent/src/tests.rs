@@ -10,6 +10,7 @@ use std::vec::Vec as StdVec;
 mod bad_beacons;
 mod batteries;
 mod coordination;
+mod identity;
 mod probes;
 mod region;
 mod rejoin;
@@ -1045,7 +1046,7 @@ fn after_a_reboot_everything_is_asked_anew() {
 /// An autopilot with three parameters; whole numbers, but the second.
 fn answer_as_three(bench: &mut Bench, reports: &mut StdVec<ParameterReport>, held: &mut [f32; 3]) {
     const NAMES: [&str; 3] = ["RTL_ALT", "ATC_RAT_RLL_P", "WPNAV_SPEED"];
-    for _ in 0..30 {
+    for _ in 0..40 {
         bench.now = bench.now + Duration::from_millis(100);
         let mut out = Outputs::default();
         bench.agent.handle(bench.now, Input::Wake, &mut out);

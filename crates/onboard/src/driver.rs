@@ -20,8 +20,8 @@ use tokio::{
     time::{Instant as KernelInstant, sleep_until},
 };
 use wingbeat_agent::{
-    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, Owed, ParameterOrder, RegionOrder,
-    Rejection, Reply, Severity, Stage, Status, Verdict,
+    Agent, Command, CommandProgress, CompanionLoss, Input, KnownAutopilot, Outputs, Owed, ParameterOrder,
+    RegionOrder, Rejection, Reply, Severity, Stage, Status, Verdict,
     guardian::{Activity, Answer, Stance},
 };
 use wingbeat_api::{
@@ -45,6 +45,7 @@ use crate::{
     gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::{KeysRefusal, OrderRefusal, Request},
+    known_autopilot,
     latch::Latch,
     lease::{Granted, Lease, Token},
     links::{self, Links},
@@ -197,6 +198,9 @@ pub(crate) struct Driver<R> {
     chrony: Option<Chrony>,
     gateway: Option<Gateway>,
     latch: Latch,
+    identity: known_autopilot::Kept,
+    /// What the guardian said of the flight controller's identity last: its id, and whether it has it.
+    guards: (u8, bool),
     owing: Owing,
     withheld: Option<Withheld>,
     fetcher: Fetcher,
@@ -342,6 +346,8 @@ impl<R: Radio> Driver<R> {
             chrony: None,
             gateway: None,
             latch: Latch::default(),
+            identity: known_autopilot::Kept::default(),
+            guards: (0, false),
             owing: Owing::default(),
             withheld: None,
             fetcher: Fetcher::new(None, 0, None),
@@ -390,6 +396,12 @@ impl<R: Radio> Driver<R> {
             self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
             self.feed(Input::TakenBefore { by: &by });
         }
+        if let Some(problem) = self.identity.problem().map(str::to_owned) {
+            self.log(Severity::Warning, problem);
+        }
+        if let Some(known) = self.identity.kept() {
+            self.feed(Input::KnownAutopilot { known, is_held: false });
+        }
         for problem in self.owing.problems().to_vec() {
             self.log(Severity::Error, problem);
         }
@@ -399,9 +411,13 @@ impl<R: Radio> Driver<R> {
         if let Some(record) = self.flight.take() {
             self.feed(Input::Flight(&record));
         }
+        self.heed_identity();
         self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));
         loop {
             self.watchdog.feed();
+            if let Some(guard) = &self.port.guard {
+                guard.turned();
+            }
             self.update_utc();
             if let Some(line) = self.air.reserve.keep_ahead(self.agent.counter()) {
                 self.log(Severity::Error, line);
@@ -550,6 +566,11 @@ impl<R: Radio> Driver<R> {
     /// Keeps over a restart that a pilot has the aircraft, and what the swarm's flight is.
     pub(crate) fn keeping(self, latch: Latch, flight: KeptFlight) -> Self {
         Self { latch, flight, ..self }
+    }
+
+    /// Keeps over a restart which flight controller is this aircraft's.
+    pub(crate) fn knowing(self, identity: known_autopilot::Kept) -> Self {
+        Self { identity, ..self }
     }
 
     /// Keeps over a restart what is owed to the pilot.
@@ -1041,6 +1062,7 @@ impl<R: Radio> Driver<R> {
             self.log(severity, line);
         }
         self.latch.keep(self.agent.taken_by_pilot().map(|by| by.as_str()));
+        self.identity.keep(self.agent.known_autopilot());
         self.flight.keep(self.agent.view().state, || self.agent.flight_record());
         let log = std::mem::take(&mut self.out.log);
         let has_logged = !log.is_empty();
@@ -1067,9 +1089,25 @@ impl<R: Radio> Driver<R> {
     /// A pulse is due, or the guardian sent an answer.
     fn poll_guard(&mut self) {
         let pulse = self.agent.pulse(self.clock.now());
-        if let Some(answer) = self.port.guard.as_mut().and_then(|guard| guard.poll(pulse)) {
+        let Some(guard) = &mut self.port.guard else { return };
+        let answer = guard.poll(pulse);
+        self.heed_identity();
+        if let Some(answer) = answer {
             self.heed(answer);
         }
+    }
+
+    /// The guardian knows which flight controller is this aircraft's, or receives it.
+    fn heed_identity(&mut self) {
+        let Some(guard) = &self.port.guard else { return };
+        let said = (guard.system_id(), guard.guardian_holds());
+        let (system_id, is_held) = said;
+        if std::mem::replace(&mut self.guards, said) == said || system_id == 0 {
+            return;
+        }
+        // In a hold it flies.
+        let known = KnownAutopilot { system_id, is_armed: is_held };
+        self.feed(Input::KnownAutopilot { known, is_held });
     }
 
     /// The guardian's answer changed: one of us has the autopilot, never both.

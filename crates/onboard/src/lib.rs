@@ -42,6 +42,7 @@ mod guard;
 pub mod guard_process;
 mod http;
 pub mod journal;
+mod known_autopilot;
 mod latch;
 mod lease;
 mod links;
@@ -51,9 +52,11 @@ mod measurements;
 pub mod mission;
 mod owing;
 mod parameters;
+mod pulse_thread;
 pub mod recording;
 mod regions;
 mod requests;
+pub mod scheduling;
 mod signing;
 pub mod state_directory;
 mod status;
@@ -80,7 +83,7 @@ use wingbeat_agent::Agent;
 use wingbeat_api::{AircraftStatus, Identity, LogLine};
 pub use wingbeat_keys as keys;
 use wingbeat_link::Endpoint;
-use wingbeat_protocol::Fence;
+use wingbeat_protocol::{Fence, text};
 use wingbeat_radio::{Budget, Outage};
 pub use wingbeat_radio::{Clock, ClockError, Radio};
 pub use wingbeat_server::Hosts;
@@ -242,7 +245,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         state,
         seed,
     } = config;
-    agent.refused = configuration_fault.map(|why| wingbeat_protocol::text!("{why}"));
+    agent.refused = configuration_fault.map(|why| text!("{why}"));
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
     let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();
@@ -252,10 +255,22 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     }
     let open_gateway = gateway.reached_by_others().filter(|_| !takes_signed_mavlink_alone(&agent));
     let open_gateway = open_gateway.map(|endpoints| open_gateway_text(&endpoints));
+    let latch = Latch::open(state.as_deref());
+    let missing = state.as_deref().filter(|state| !state.is_dir());
+    agent.forgets = latch.problem().map(|problem| wingbeat_agent::Forgets {
+        why: match missing {
+            Some(_) => {
+                text!("no such directory (--state): a restart would forget that a pilot has the aircraft")
+            }
+            None => text!("{problem}"),
+        },
+        // A card that is full or worn takes no flight away.
+        is_refused: missing.is_some(),
+    });
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
     guard.as_deref().map_or(Ok(()), check_guard)?;
-    let latch = Latch::open(state.as_deref());
+    let identity_kept = known_autopilot::Kept::open(state.as_deref());
     let owing = owing::Owing::open(state.as_deref());
     let refused = |found| StartError::Http { address: http, found };
     let listener = TcpListener::bind(http).await.map_err(|error| {
@@ -338,6 +353,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .setting_clock(chrony_socket.as_deref())
     .admitting(known.clone())
     .keeping(latch, KeptFlight::open(state.as_deref()))
+    .knowing(identity_kept)
     .owing(owing)
     .setting_up(setups)
     .fetching(fetcher)

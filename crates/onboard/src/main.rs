@@ -25,7 +25,7 @@ use wingbeat_onboard::{
         file::{Refused, read_text},
     },
     liveness::Liveness,
-    state_directory, watchdog,
+    scheduling, state_directory, watchdog,
 };
 use wingbeat_radio::UdpBroadcast;
 
@@ -135,6 +135,11 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let started = wingbeat_onboard::start(daemon, Clock::real_time(), radio).await;
     let mut handle = started.map_err(|error| not_started(&layers, error))?;
     // Once it is known to start.
+    if let Err(error) = scheduling::lock_memory() {
+        tracing::warn!(
+            "this daemon's memory is not locked: found {error}, expected leave to lock it (LimitMEMLOCK)"
+        );
+    }
     if let Some(Err(error)) = state.map(|state| kept::keep(state, &layers)) {
         let state = state.unwrap_or(Path::new("")).display();
         tracing::warn!("{state}: found {error}, expected to keep the configuration there for the next start");

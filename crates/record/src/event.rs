@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use wingbeat_agent::ParameterName;
 use wingbeat_agent::guardian::{Answer, Before};
 use wingbeat_agent::{
-    FlightRecord, Input, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder, RegionOrder,
-    Reply, Severity,
+    FlightRecord, Input, KnownAutopilot, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder,
+    RegionOrder, Reply, Severity,
 };
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
@@ -88,6 +88,8 @@ pub enum Event<'a> {
     Coordination(String),
     /// An order that its console itself posted: the peer of the TLS connection. An input.
     DirectOrder(Sealed<'a>),
+    /// The identity of the flight controller: its system id, whether it was armed, and whether the guardian has it.
+    KnownAutopilot(u8, bool, bool),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -222,6 +224,9 @@ impl<'a> Event<'a> {
                 Self::Parameters(Some((name.as_str(), value)))
             }
             Input::Before(before) => Self::Before(before),
+            Input::KnownAutopilot { known: KnownAutopilot { system_id, is_armed }, is_held } => {
+                Self::KnownAutopilot(system_id, is_armed, is_held)
+            }
             Input::Flight(record) => Self::Flight(Box::new(record.clone())),
             Input::GroundStation { what } => Self::GroundStation(what),
             Input::Probe(ProbeOrder { test, sequence, period_ms, unsigned_len }) => {
@@ -260,6 +265,10 @@ impl<'a> Event<'a> {
             Self::Mission(points) => Input::Mission(points),
             Self::Guard(answer) => Input::Guard(*answer),
             Self::Before(before) => Input::Before(*before),
+            Self::KnownAutopilot(system_id, is_armed, is_held) => {
+                let known = KnownAutopilot { system_id: *system_id, is_armed: *is_armed };
+                Input::KnownAutopilot { known, is_held: *is_held }
+            }
             Self::Flight(record) => Input::Flight(record),
             Self::Region(order) => Input::Region(*order),
             Self::Coordination(text) => {
@@ -350,6 +359,7 @@ impl<'a> Event<'a> {
         "region",
         "coordination",
         "direct-order",
+        "known-autopilot",
     ];
 
     /// Its name, for filters.
@@ -370,6 +380,7 @@ impl<'a> Event<'a> {
             Self::Mission(_) => "mission",
             Self::Guard(_) => "guard",
             Self::Before(_) => "before",
+            Self::KnownAutopilot(..) => "known-autopilot",
             Self::Flight(_) => "flight",
             Self::Parameters(_) => "parameters",
             Self::Owed(..) => "owed",

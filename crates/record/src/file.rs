@@ -252,6 +252,7 @@ impl LogFile {
             | Event::DirectOrder(_)
             | Event::Guard(_)
             | Event::Before(_)
+            | Event::KnownAutopilot(..)
             | Event::Flight(_)
             | Event::Probe(_)
             | Event::Lease(_)

@@ -464,6 +464,9 @@ pub(crate) struct Guard {
     /// Whether another daemon has connected, and what was reported to it last.
     is_connected: bool,
     before: Before,
+    /// The flight controller that it receives, until that was reported.
+    held: Option<u8>,
+    is_told: bool,
 }
 
 impl Guard {
@@ -484,6 +487,8 @@ impl Guard {
             port_open: false,
             is_connected: false,
             before: Before::Unknown,
+            held: None,
+            is_told: false,
         };
         let mut out = Vec::new();
         for input in [guardian::Input::Connected, guardian::Input::Pulse(last), guardian::Input::Gone] {
@@ -505,6 +510,13 @@ impl Guard {
         }
         self.feed(now, guardian::Input::Pulse(pulse), &mut out);
         self.before
+    }
+
+    /// Returns the system id of the flight controller that it holds and receives, once, for the daemon.
+    pub(crate) fn tell(&mut self) -> Option<u8> {
+        let held = self.held.filter(|_| !self.is_told && self.guardian.wants_port());
+        self.is_told |= held.is_some();
+        held
     }
 
     /// Takes what the flight controller sent; appends bytes for it to `out`.
@@ -529,8 +541,13 @@ impl Guard {
     fn feed(&mut self, now: Instant, input: guardian::Input<'_>, out: &mut Vec<u8>) {
         let mut asked = guardian::Outputs::default();
         self.guardian.handle(now, input, &mut asked);
+        if asked.sample {
+            // A simulated process shows nothing of itself.
+            self.guardian.handle(now, guardian::Input::Process(None), &mut asked);
+        }
         if let Some(report) = asked.report {
             self.before = report.before;
+            self.held = Some(report.system_id).filter(|id| *id != 0);
         }
         if self.port_open {
             out.extend_from_slice(&asked.autopilot);

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use wingbeat_agent::guardian::Before;
 use wingbeat_agent::separation::Figures;
 use wingbeat_agent::{
-    Agent, AvoidanceTally, Command, FlightRecord, Input, LogEntry, Outputs, Phase, Rejection, Reply,
-    Severity, StateId, Status, Text,
+    Agent, AvoidanceTally, Command, FlightRecord, Input, KnownAutopilot, LogEntry, Outputs, Phase, Rejection,
+    Reply, Severity, StateId, Status, Text,
 };
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, RosterError, VehicleId};
@@ -591,6 +591,15 @@ impl World {
             self.trace = mixed(self.trace, now, i, 5, &asked);
         }
         let lives = vehicle.companion == Companion::Lives;
+        if lives && guard.has_flight_controller() {
+            guard.pulse(now, vehicle.agent.pulse(now));
+            if let Some(system_id) = guard.tell() {
+                let known = KnownAutopilot { system_id, is_armed: true };
+                self.agent(i, Input::KnownAutopilot { known, is_held: true });
+            }
+        }
+        let vehicle = &mut self.vehicles[i];
+        let Some(guard) = &mut vehicle.guard else { return };
         if lives && guard.has_flight_controller() {
             guard.pulse(now, vehicle.agent.pulse(now));
         }

@@ -55,6 +55,9 @@ pub fn words(event: &Event<'_>) -> String {
         Event::Mission(points) => format!("{} waypoints", points.len()),
         Event::Guard(answer) => format!("{answer:?}"),
         Event::Before(before) => format!("{before:?}"),
+        Event::KnownAutopilot(system_id, is_armed, is_held) => {
+            format!("system {system_id}, armed {is_armed}, held {is_held}")
+        }
         Event::Flight(record) => format!("{:08x}, {} aircraft", record.flight, record.plan.slots.len()),
         Event::Region(order) => format!("{order:?}"),
         Event::Coordination(flight) => flight.clone(),
