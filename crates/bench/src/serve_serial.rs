@@ -4,20 +4,25 @@
 //! The line behaves like a wire: bytes that no program reads are lost, and the flight continues whether or not the
 //! device is open. It does not pace: a baud rate is accepted and has no effect.
 
-use std::io;
-use std::os::unix::fs::symlink;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+use rustix::pty::{self, OpenptFlags};
+use rustix::termios::{self, OptionalActions};
 use tokio::time::sleep_until;
-use tokio_serial::{SerialPort as _, SerialPortBuilderExt as _, SerialStream};
 use wingbeat_radio::Clock;
 use wingbeat_sim::flight_controller::FlightController;
 
 /// A pseudo-terminal with a name of its own. Dropping it takes the name away.
 #[derive(Debug)]
 pub struct Line {
-    /// The flight controller's end.
-    near: SerialStream,
+    /// The flight controller's end, which never blocks.
+    near: File,
     link: PathBuf,
     device: PathBuf,
 }
@@ -49,10 +54,11 @@ impl Line {
     /// pseudo-terminal the lock stays for as long as our end is open, and then only root can open it again. So we
     /// open it and unlock it; or we put another device behind the link.
     fn release(&mut self, fc: &mut FlightController) {
-        match tokio_serial::new(self.device.to_string_lossy(), 921_600).open_native_async() {
-            Ok(mut far) => {
+        let flags = (OFlags::NOCTTY | OFlags::NONBLOCK).bits().cast_signed();
+        match File::options().read(true).write(true).custom_flags(flags).open(&self.device) {
+            Ok(far) => {
                 // Closing it frees it too.
-                let _ = far.set_exclusive(false);
+                let _ = termios::ioctl_tiocnxcl(&far);
             }
             // Another program has opened it in the meantime.
             Err(_) if self.read(fc) => {}
@@ -71,7 +77,7 @@ impl Line {
     fn read(&mut self, fc: &mut FlightController) -> bool {
         let mut buffer = [0; 4096];
         loop {
-            match self.near.try_read(&mut buffer) {
+            match self.near.read(&mut buffer) {
                 Ok(0) => return false,
                 Ok(length) => fc.receive(&buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
@@ -85,7 +91,7 @@ impl Line {
     /// Writes what fits; the rest is lost, as on a wire.
     fn write(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            match self.near.try_write(bytes) {
+            match self.near.write(bytes) {
                 Ok(length) if length > 0 => bytes = &bytes[length..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 _ => return,
@@ -94,11 +100,23 @@ impl Line {
     }
 }
 
-/// Our end of a new pseudo-terminal, and the name of the other, which is not open.
-fn pseudo_terminal() -> io::Result<(SerialStream, PathBuf)> {
-    let (near, far) = SerialStream::pair()?;
-    let device = far.name().map(PathBuf::from).ok_or_else(|| io::Error::other("a device without a name"))?;
-    Ok((near, device))
+/// Returns our end of a new pseudo-terminal, and the name of the other end, which is not open.
+///
+/// Both ends are close-on-exec from the beginning: a program that another thread starts in this moment would keep the
+/// line open otherwise.
+fn pseudo_terminal() -> io::Result<(File, PathBuf)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let near = pty::openpt(flags)?;
+    pty::grantpt(&near)?;
+    pty::unlockpt(&near)?;
+    let mut raw = termios::tcgetattr(&near)?;
+    raw.make_raw();
+    termios::tcsetattr(&near, OptionalActions::Now, &raw)?;
+    rustix::io::ioctl_fionbio(&near, true)?;
+    let device = PathBuf::from(OsString::from_vec(pty::ptsname(&near, Vec::new())?.into_bytes()));
+    // Our end reports a closed line only after the other end was open once.
+    drop(pty::ioctl_tiocgptpeer(&near, flags)?);
+    Ok((File::from(near), device))
 }
 
 impl Drop for Line {
@@ -144,6 +162,7 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::time::timeout;
+    use tokio_serial::{SerialPortBuilderExt as _, SerialStream};
     use wingbeat_geo::{Instant, Position};
     use wingbeat_sim::flight_controller::Config;
 
@@ -186,6 +205,16 @@ mod tests {
         server.abort();
         assert!(server.await.unwrap_err().is_cancelled());
         assert!(!link.is_symlink(), "it is taken away");
+    }
+
+    #[test]
+    fn a_program_that_is_started_does_not_inherit_the_line() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let line = Line::new(&folder.path().join("line")).unwrap();
+        assert!(rustix::io::fcntl_getfd(&line.near).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+        let listed = std::process::Command::new("ls").args(["-l", "/proc/self/fd"]).output().unwrap();
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        assert!(!listed.contains("ptmx") && !listed.contains(&*line.device().to_string_lossy()), "{listed}");
     }
 
     #[tokio::test]

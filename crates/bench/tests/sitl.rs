@@ -3,11 +3,10 @@
 //! `WINGBEAT_SITL` is the path of an ArduCopter SITL program; without it the test prints one line and passes.
 #![cfg(target_os = "linux")]
 
-mod sitl_client;
 
 use std::path::PathBuf;
 
-use sitl_client::Client;
+use crate::sitl_client::Client;
 use wingbeat_autopilot::arming::Arm;
 use wingbeat_autopilot::command::Command;
 use wingbeat_autopilot::copter::Mode;

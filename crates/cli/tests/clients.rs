@@ -1,8 +1,6 @@
 //! `wingbeat sim` seen from outside: by pymavlink, MAVSDK, dronekit and MAVProxy, and when it is started wrongly.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-#[path = "../../../tests/python/environment.rs"]
-mod environment;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
@@ -59,7 +57,7 @@ fn sim(arguments: &[&str]) -> (Running, String) {
 
 /// Lets a script of a client fly one aircraft, with the scheme that its library wants in front of the address.
 fn fly(script: &str, scheme: &str, profile: &str, speedup: &str) {
-    let python = match environment::python() {
+    let python = match crate::environment::python() {
         Ok(python) => python,
         Err(why) => {
             eprintln!("skipped: no MAVLink client here ({why})");

@@ -3,13 +3,12 @@
 #![allow(clippy::disallowed_methods, reason = "another program is waited for")]
 #![cfg(target_os = "linux")]
 
-mod programs;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use programs::{
+use crate::programs::{
     left_in, newer_pretender, newer_real, nothing_is_left, pretender, real, root, signal, text_of,
 };
 

@@ -2,14 +2,11 @@
 #![allow(clippy::disallowed_methods, reason = "another program is waited for")]
 #![cfg(target_os = "linux")]
 
-#[path = "../../../tests/python/environment.rs"]
-mod environment;
-mod programs;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use programs::{nothing_is_left, real, root, text_of};
+use crate::programs::{nothing_is_left, real, root, text_of};
 
 const PLAN: &str = "crates/bench/plans/script.toml";
 
@@ -33,7 +30,7 @@ fn without_scripts(folder: &Path) -> PathBuf {
 /// A flight with the clients' Python first in the path; what it prints but its speed. None, with a line, without clients.
 fn flown(plan: &Path, rest: &[&str]) -> Option<String> {
     let python =
-        environment::python().map_err(|why| println!("skipped: no MAVLink client here ({why})")).ok()?;
+        crate::environment::python().map_err(|why| println!("skipped: no MAVLink client here ({why})")).ok()?;
     let temporary = tempfile::tempdir().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let folder = python.parent().unwrap().display().to_string();
@@ -64,7 +61,7 @@ fn our_scripts_fly_beside_an_agent_and_a_second_run_is_the_same_byte_for_byte() 
     assert_eq!(flown(plan, &["--seed", "1"]).unwrap(), first);
     assert_ne!(flown(plan, &["--seed", "2"]).unwrap(), first);
     let near = ["--medium", "range:15"];
-    let python = environment::python().unwrap();
+    let python = crate::environment::python().unwrap();
     let path =
         format!("{}:{}", python.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
     let temporary = tempfile::tempdir().unwrap();

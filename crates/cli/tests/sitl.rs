@@ -5,14 +5,13 @@
 #![allow(clippy::disallowed_methods, reason = "ArduCopter runs in real time")]
 #![cfg(target_os = "linux")]
 
-mod programs;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use programs::{left_in, nothing_is_left, pretender, real, root, signal, text_of};
+use crate::programs::{left_in, nothing_is_left, pretender, real, root, signal, text_of};
 
 /// `bench sitl` with its temporary files under `temporary`.
 fn bench(temporary: &Path, binary: &Path, rest: &[&str]) -> Command {

@@ -1,7 +1,5 @@
 //! Parquet files as they are written, opened by polars.
 
-#[path = "../../../tests/python/environment.rs"]
-mod environment;
 
 use std::path::Path;
 use std::process::Command;
@@ -57,7 +55,7 @@ fn polars_opens_what_is_exported_and_merged() {
         let bytes = std::fs::read(file).unwrap();
         assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{file}");
     }
-    let python = match environment::tables() {
+    let python = match crate::environment::tables() {
         Ok(python) => python,
         Err(why) => {
             eprintln!("skipped: no polars here ({why})");

@@ -2,7 +2,6 @@
 //! with a real one where `WINGBEAT_SITL_4` names it.
 #![allow(clippy::disallowed_methods, reason = "another process is waited for")]
 
-mod programs;
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -11,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::{Duration as Wall, Instant as Now};
 
-use programs::{Arguments, END, config, flown, new as program};
+use crate::programs::{Arguments, END, config, flown, new as program};
 use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
 use wingbeat_cosim::gazebo::measured;
 use wingbeat_cosim::json::{OUTPUTS_LEN, outputs, sensors};

@@ -2,14 +2,13 @@
 //! ArduCopter where `WINGBEAT_SITL` names one.
 #![allow(clippy::disallowed_methods, reason = "another process is waited for")]
 
-mod programs;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::time::{Duration as Wall, Instant as Now};
 
-use programs::{Arguments, END, config, executable, flown, old as program};
+use crate::programs::{Arguments, END, config, executable, flown, old as program};
 use wingbeat_cosim::copter::{Config, Copter, LockStep, STRETCH};
 use wingbeat_cosim::gazebo::{OUTPUTS_LEN, SENSORS_LEN};
 use wingbeat_cosim::program::named;

@@ -1,8 +1,6 @@
 //! `wingbeat doctor` against aircraft with one fault each: every fault has its exact line, and a
 //! healthy aircraft has none.
 
-#[path = "common/doctored.rs"]
-mod doctored;
 
 use std::{
     fs,
@@ -10,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use doctored::{Aircraft, Play, line};
+use crate::doctored::{Aircraft, Play, line};
 use wingbeat_autopilot::dialect::MavAutopilot;
 use wingbeat_onboard::doctor::Verdict;
 

@@ -1,8 +1,6 @@
 //! `wingbeat doctor`, beyond the line to the flight controller: clock, radio, identity, a running daemon, a
 //! configuration that cannot be read.
 
-#[path = "common/doctored.rs"]
-mod doctored;
 
 use std::{
     net::{Ipv4Addr, SocketAddrV4},
@@ -10,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use doctored::{Aircraft, Play, iw, line};
+use crate::doctored::{Aircraft, Play, iw, line};
 use tokio::{net::UdpSocket, task::JoinHandle, time::sleep};
 use wingbeat_onboard::{
     Clock, config,

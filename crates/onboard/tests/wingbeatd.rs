@@ -1,8 +1,6 @@
 //! The binary from outside: its output and its exit codes.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-#[path = "common/client.rs"]
-mod client;
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -257,7 +255,7 @@ async fn it_serves_notifies_systemd_and_ends_when_asked() {
         command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "1000000").env("WINGBEAT_NAME", "one"),
     );
 
-    let (code, body) = client::ask(address, "GET", paths::IDENTITY, "").await;
+    let (code, body) = crate::client::ask(address, "GET", paths::IDENTITY, "").await;
     let identity: Identity = serde_json::from_str(&body).unwrap();
     assert_eq!((code, identity.id.as_str(), identity.name.as_str()), (200, "00b827eb01020304", "one"));
 

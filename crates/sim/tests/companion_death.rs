@@ -1,7 +1,7 @@
 //! What becomes of an aircraft when its companion dies: agent, guardian and simulated flight controller in
 //! virtual time, the agent killed at every half second of a whole flight, for both profiles.
 //!
-//! `cargo test -p wingbeat-sim --test companion_death -- --nocapture` prints what was measured.
+//! `cargo test -p wingbeat-sim --test sim companion_death:: -- --nocapture` prints what was measured.
 
 use crate::common::mission_flight;
 use crate::common::muscop;

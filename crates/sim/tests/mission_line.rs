@@ -1,7 +1,7 @@
 //! How long a mission of 100 and of 600 waypoints takes over a serial line, uploaded and read back, on the line that also carries the
 //! telemetry that the agent asks for. Virtual time: the figures are the same on every machine.
 //!
-//! The table: `cargo test -p wingbeat-sim --test mission_line -- --nocapture`
+//! The table: `cargo test -p wingbeat-sim --test sim mission_line:: -- --nocapture`
 
 use std::collections::VecDeque;
 

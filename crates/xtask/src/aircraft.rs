@@ -39,6 +39,7 @@ const AUTOPILOT: u16 = 5_760;
 
 /// Builds the programs, and measures in a namespace of its own.
 pub(crate) fn run(root: &Path) -> Result<()> {
+    let me = process::keep_running_program(root, "aircraft")?;
     process::run(process::cargo().current_dir(root).args([
         "build",
         "--quiet",
@@ -50,7 +51,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let script = "ip link set lo up && exec \"$0\" bench aircraft --inside";
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig=KILL", "--", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
-    command.args(["--mount-proc", "--", "sh", "-c", script]).arg(std::env::current_exe()?);
+    command.args(["--mount-proc", "--", "sh", "-c", script]).arg(me);
     process::run(&mut command)
 }
 

@@ -77,6 +77,9 @@ enum Command {
         /// Write the traces instead: behaviour is meant to change
         #[arg(long)]
         write: bool,
+        /// A program wingbeat that is built already; default: the release build
+        #[arg(long, value_name = "FILE")]
+        program: Option<PathBuf>,
     },
     /// Check which crate may depend on which, and that the pure crates declare their purity
     Layers,
@@ -189,7 +192,8 @@ fn main() -> ExitCode {
         Command::Bench { part: Some(Part::Cosim), seed, program, .. } => {
             cosim::run(&root, seed, program.as_deref())
         }
-        Command::Golden { full, write } => process::build_wingbeat(&root)
+        Command::Golden { full, write, program } => program
+            .map_or_else(|| process::build_wingbeat(&root), Ok)
             .and_then(|program| golden::run(&root, &program, full, write))
             .map(|line| println!("{line}")),
         Command::Layers => layers::run(&root).map(|line| println!("{line}")),

@@ -31,10 +31,10 @@ const PACKAGES: &str = "systemd,systemd-sysv,dbus,iproute2,iw,iputils-arping";
 /// Builds what is needed and runs the test in a network namespace of its own, on a machine that lacks
 /// nothing.
 pub(crate) fn run(root: &Path) -> Result<()> {
+    let me = process::keep_running_program(root, "nspawn")?;
     process::build_wingbeat_dev(root)?;
     packages::build(root)?;
     debian(root)?;
-    let me = std::env::current_exe()?;
     // A namespace begins with a loopback interface that is down.
     let script = "ip link set lo up && exec \"$0\" nspawn --inside";
     // And one of processes: killing this program, or the shell that started it, ends all of them.

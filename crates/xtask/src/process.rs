@@ -55,9 +55,13 @@ fn copy_lines(stream: Box<dyn Read + Send>, text: &Mutex<String>) {
 
 /// Builds the program `wingbeat` as it is shipped; returns its path.
 pub(crate) fn build_wingbeat(root: &Path) -> Result<PathBuf> {
-    let arguments = ["build", "--quiet", "--release", "--package", "wingbeat-cli"];
-    run(cargo().current_dir(root).args(arguments))?;
-    Ok(root.join("target/release/wingbeat"))
+    let program = root.join("target/release/wingbeat");
+    if !program.exists() {
+        println!("building wingbeat: the first time takes about a quarter of an hour on two cores");
+    }
+    // Cargo shows its progress on a terminal: a silent quarter of an hour looks like a program that hangs.
+    run(cargo().current_dir(root).args(["build", "--release", "--package", "wingbeat-cli"]))?;
+    Ok(program)
 }
 
 /// Builds the program `wingbeat` for development as `cargo xtask test` does, with the same features: after it nothing is built
@@ -125,6 +129,22 @@ pub(crate) fn is_on_the_path(program: &str) -> bool {
     })
 }
 
+/// Copies the running program to `target/xtask/NAME` and returns the copy's path. A build may replace the program that
+/// runs, and then its own path leads nowhere: call this before the build.
+///
+/// # Errors
+/// The copy cannot be written.
+pub(crate) fn keep_running_program(root: &Path, name: &str) -> Result<PathBuf> {
+    let folder = root.join("target/xtask");
+    std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    let path = folder.join(name);
+    let new = folder.join(format!("{name}.{}", std::process::id()));
+    // The file behind this link stays readable where another one has taken its name.
+    std::fs::copy("/proc/self/exe", &new).with_context(|| format!("copying to {}", new.display()))?;
+    std::fs::rename(&new, &path).with_context(|| format!("writing {}", path.display()))?;
+    Ok(path)
+}
+
 /// The cargo that runs us, else the one on the path.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
@@ -162,6 +182,17 @@ pub(crate) fn show(command: &Command) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_running_program_is_kept_and_replaces_an_older_copy() {
+        let folder = tempfile::TempDir::new().unwrap();
+        for _ in 0..2 {
+            let kept = keep_running_program(folder.path(), "me").unwrap();
+            assert_eq!(kept, folder.path().join("target/xtask/me"));
+            assert_eq!(std::fs::read(&kept).unwrap(), std::fs::read("/proc/self/exe").unwrap());
+        }
+        assert_eq!(std::fs::read_dir(folder.path().join("target/xtask")).unwrap().count(), 1);
+    }
 
     #[test]
     fn both_streams_are_kept_and_the_status_is_returned() {

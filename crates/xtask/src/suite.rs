@@ -18,10 +18,22 @@ const VERSION_LIMIT: Duration = Duration::from_secs(20);
 /// Niceness of what runs beside other steps: those are in real time.
 const BESIDE: i32 = 15;
 
+/// Table of the last run of everything, relative to the root.
+const REPORT: &str = "docs/results/full-run.md";
+
 /// The steps so far: their counts, and the names of those that failed.
+#[derive(Default)]
 struct Suite {
     counts: Counts,
     failed: Vec<&'static str>,
+    rows: Vec<Row>,
+}
+
+/// A step of the table.
+struct Row {
+    name: &'static str,
+    /// Its counts and seconds, or what this machine lacks for it.
+    outcome: Result<(Counts, f64), String>,
 }
 
 /// A check that runs beside others, with what they leave of the processors.
@@ -56,7 +68,7 @@ enum Report {
 
 /// Runs everything; the exit code is 1 if anything failed.
 pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
-    let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
+    let mut suite = Suite::default();
     let cargo = |arguments: &[&str]| {
         let mut command = process::cargo();
         command.current_dir(root).args(arguments);
@@ -162,12 +174,13 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
             Ok(test)
         });
         // One after the other: each wants the machine for itself to keep real time.
-        let programs = ["sitl", "lockstep", "json", "incidents", "proxy", "scripts", "hosts"];
-        let tests = programs.iter().flat_map(|name| ["--test", name]);
+        let programs = ["sitl::", "lockstep::", "json::", "incidents::", "proxy::", "scripts::", "hosts::"];
+        let tests = ["cli", "cosim", "bench"].iter().flat_map(|name| ["--test", name]);
         let sitl: Vec<&str> = ["test", "--workspace"]
             .into_iter()
             .chain(tests)
             .chain(["--no-fail-fast", "--color", "never", "--"])
+            .chain(programs)
             .collect();
         suite.tests("sitl", Report::ClosingLines, || {
             let mut test = cargo(&sitl);
@@ -202,6 +215,7 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         for (name, target) in [("vectors aarch64", Target::Aarch64), ("vectors armv7", Target::Armv7)] {
             suite.optional(name, Ok(cross::vectors_missing(target)), || cross::vectors(root, target));
         }
+        suite.report(root);
     }
     suite.close()
 }
@@ -221,7 +235,10 @@ impl Suite {
         step: impl FnOnce() -> Result<()>,
     ) {
         match missing {
-            Ok(Some(what)) => println!("\n== {name}: skipped: {what}"),
+            Ok(Some(what)) => {
+                println!("\n== {name}: skipped: {what}");
+                self.rows.push(Row { name, outcome: Err(what) });
+            }
             Ok(None) => self.check(name, step),
             Err(error) => self.check(name, || Err(error)),
         }
@@ -267,11 +284,28 @@ impl Suite {
             Counts { passed: 0, failed: 1 }
         });
         let verdict = if counts.failed == 0 { "passed" } else { "FAILED" };
-        println!("== {name}: {verdict} in {:.1} s", started.elapsed().as_secs_f64());
+        let seconds = started.elapsed().as_secs_f64();
+        println!("== {name}: {verdict} in {seconds:.1} s");
+        self.rows.push(Row { name, outcome: Ok((counts, seconds)) });
         self.counts = self.counts.plus(counts);
         if counts.failed > 0 {
             self.failed.push(name);
         }
+    }
+
+    /// Writes the table of all steps; one that fails is a failed step itself.
+    fn report(&mut self, root: &Path) {
+        let mut date = Command::new("date");
+        let date = process::output(date.args(["-u", "+%Y-%m-%d"])).map_or_else(
+            |_| "unknown".to_owned(),
+            |bytes| String::from_utf8_lossy(&bytes).trim().to_owned(),
+        );
+        let text = table(&self.rows, &date, &machine());
+        self.check("report", || {
+            let path = root.join(REPORT);
+            std::fs::create_dir_all(path.parent().context("a file has a folder")?)?;
+            std::fs::write(&path, text).with_context(|| path.display().to_string())
+        });
     }
 
     fn close(self) -> ExitCode {
@@ -282,6 +316,32 @@ impl Suite {
         println!("{} passed, {} failed", self.counts.passed, self.counts.failed);
         if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
+}
+
+/// Returns the processor and the number of cores.
+fn machine() -> String {
+    let facts = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = facts.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(": ").nth(1));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{}, {cores} cores", model.unwrap_or("unknown processor"))
+}
+
+/// Returns the page of a run: a row for each step. A step that was not run is no step that passed.
+fn table(rows: &[Row], date: &str, machine: &str) -> String {
+    let mut text = format!(
+        "# The last run of everything\n\nWritten by `cargo xtask test --full` on {date}, {machine}.\n\n| step | verdict | passed | failed | \
+         seconds |\n|---|---|---|---|---|\n"
+    );
+    for Row { name, outcome } in rows {
+        text += &match outcome {
+            Ok((counts, seconds)) => {
+                let verdict = if counts.failed == 0 { "passed" } else { "**failed**" };
+                format!("| {name} | {verdict} | {} | {} | {seconds:.0} |\n", counts.passed, counts.failed)
+            }
+            Err(what) => format!("| {name} | not run: {} | | | |\n", what.replace('|', "/")),
+        };
+    }
+    text
 }
 
 /// Removes the report of an earlier run, and makes the folder for the next.
@@ -336,7 +396,7 @@ mod tests {
     fn the_report_of_an_earlier_run_does_not_count() {
         let folder = tempfile::TempDir::new().unwrap();
         let path = folder.path().join("reports/shell.xml");
-        let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
+        let mut suite = Suite::default();
         let report = || Report::Junit(path.clone());
         let run = |script: String| {
             move || {
@@ -355,8 +415,29 @@ mod tests {
     }
 
     #[test]
+    fn the_table_shows_what_passed_failed_and_was_not_run() {
+        let mut suite = Suite::default();
+        suite.check("good", || Ok(()));
+        suite.check("bad", || bail!("on purpose"));
+        suite.optional("lacking", Ok(Some("no tools | here".into())), || Ok(()));
+        let text = table(&suite.rows, "2026-11-28", "a machine");
+        let rows: Vec<&str> = text.lines().skip(6).collect();
+        assert_eq!(
+            rows,
+            [
+                "| good | passed | 1 | 0 | 0 |",
+                "| bad | **failed** | 0 | 1 | 0 |",
+                "| lacking | not run: no tools / here | | | |"
+            ]
+        );
+        let folder = tempfile::TempDir::new().unwrap();
+        suite.report(folder.path());
+        assert!(folder.path().join(REPORT).is_file());
+    }
+
+    #[test]
     fn a_failed_step_is_counted_and_named() {
-        let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
+        let mut suite = Suite::default();
         suite.check("good", || Ok(()));
         suite.check("bad", || bail!("on purpose"));
         suite.tests("shell", Report::ClosingLines, || {
@@ -370,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_check_that_runs_beside_others_counts_when_it_has_ended() {
-        let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
+        let mut suite = Suite::default();
         let (good, bad) =
             (Beside::begin("good", || Ok("a line".to_owned())), Beside::begin("bad", || bail!("on purpose")));
         assert_eq!(suite.counts, Counts::default());
@@ -383,7 +464,7 @@ mod tests {
 
     #[test]
     fn what_this_machine_cannot_do_is_not_run_and_not_counted() {
-        let mut suite = Suite { counts: Counts::default(), failed: Vec::new() };
+        let mut suite = Suite::default();
         suite.optional("lacking", Ok(Some("no tools here".into())), || bail!("it was run"));
         assert_eq!((suite.counts, suite.failed.len()), (Counts::default(), 0));
         suite.optional("equipped", Ok(None), || Ok(()));

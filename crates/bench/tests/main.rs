@@ -1,0 +1,10 @@
+//! Tests of the bench that fly, read records or pages, or take a real program.
+
+mod sitl_client;
+mod failures;
+mod incidents;
+mod place;
+mod proxy;
+mod records;
+mod saved;
+mod sitl;

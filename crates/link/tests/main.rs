@@ -1,0 +1,4 @@
+//! Tests of the link to a flight controller that is opened, closed and unplugged.
+
+mod reconnect;
+mod unplug;

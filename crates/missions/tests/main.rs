@@ -1,0 +1,7 @@
+//! Tests of mission files: formats, refusals, samples.
+
+mod ardusim;
+mod formats;
+mod properties;
+mod refusals;
+mod samples;

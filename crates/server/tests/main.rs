@@ -1,0 +1,4 @@
+//! Tests of the HTTP server's limits and of TLS.
+
+mod limits;
+mod tls;
