@@ -218,7 +218,7 @@ async fn a_state_directory_that_is_missing_refuses_setup() {
     let daemon = rig::Process::start(&mut command);
     let output = daemon.prints("API http://").await;
     let api = output.split_once("API http://").unwrap().1.split(',').next().unwrap().parse().unwrap();
-    let rig = Rig { daemon, guard: None, folder, api };
+    let rig = Rig { daemon, guard: None, folder, api, token: String::new() };
     let status = rig.until("judged", |s| s.checks.iter().any(|check| check.name == "state directory")).await;
     let check = status.checks.iter().find(|check| check.name == "state directory").unwrap();
     assert!(check.is_required && !check.passed && check.detail.contains("no such directory"), "{check:?}");

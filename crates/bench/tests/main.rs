@@ -1,6 +1,5 @@
 //! Tests of the bench that fly, read records or pages, or take a real program.
 
-mod sitl_client;
 mod failures;
 mod incidents;
 mod place;
@@ -8,3 +7,4 @@ mod proxy;
 mod records;
 mod saved;
 mod sitl;
+mod sitl_client;

@@ -3,7 +3,6 @@
 //! `WINGBEAT_SITL` is the path of an ArduCopter SITL program; without it the test prints one line and passes.
 #![cfg(target_os = "linux")]
 
-
 use std::path::PathBuf;
 
 use crate::sitl_client::Client;

@@ -1,7 +1,6 @@
 //! `wingbeat sim` seen from outside: by pymavlink, MAVSDK, dronekit and MAVProxy, and when it is started wrongly.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::Path;

@@ -1,14 +1,13 @@
 //! `wingbeat fleet` as a console: the real program against a real ground service, whose aircraft are fakes.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::{Value, json};
 use crate::support::{Answers, Fake, all_up, ground, id, picture};
+use serde_json::{Value, json};
 use wingbeat_api::{Command as Ordered, UserRole};
 use wingbeat_ground::checklist::{Configured, List};
 use wingbeat_ground::{

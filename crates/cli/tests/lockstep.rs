@@ -3,7 +3,6 @@
 #![allow(clippy::disallowed_methods, reason = "another program is waited for")]
 #![cfg(target_os = "linux")]
 
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

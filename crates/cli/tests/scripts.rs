@@ -2,7 +2,6 @@
 #![allow(clippy::disallowed_methods, reason = "another program is waited for")]
 #![cfg(target_os = "linux")]
 
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,8 +28,9 @@ fn without_scripts(folder: &Path) -> PathBuf {
 
 /// A flight with the clients' Python first in the path; what it prints but its speed. None, with a line, without clients.
 fn flown(plan: &Path, rest: &[&str]) -> Option<String> {
-    let python =
-        crate::environment::python().map_err(|why| println!("skipped: no MAVLink client here ({why})")).ok()?;
+    let python = crate::environment::python()
+        .map_err(|why| println!("skipped: no MAVLink client here ({why})"))
+        .ok()?;
     let temporary = tempfile::tempdir().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let folder = python.parent().unwrap().display().to_string();

@@ -5,7 +5,6 @@
 #![allow(clippy::disallowed_methods, reason = "ArduCopter runs in real time")]
 #![cfg(target_os = "linux")]
 
-
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,6 +1,5 @@
 //! Parquet files as they are written, opened by polars.
 
-
 use std::path::Path;
 use std::process::Command;
 

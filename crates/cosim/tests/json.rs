@@ -2,7 +2,6 @@
 //! with a real one where `WINGBEAT_SITL_4` names it.
 #![allow(clippy::disallowed_methods, reason = "another process is waited for")]
 
-
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};

@@ -2,7 +2,6 @@
 //! ArduCopter where `WINGBEAT_SITL` names one.
 #![allow(clippy::disallowed_methods, reason = "another process is waited for")]
 
-
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;

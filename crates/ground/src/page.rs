@@ -84,19 +84,20 @@ pub(crate) async fn serve(State(service): State<Service>, request: Request) -> R
         return (StatusCode::SERVICE_UNAVAILABLE, Html(help(&index.display().to_string()))).into_response();
     }
     let route = Request::builder().method(request.method().clone()).uri("/").body(()).unwrap_or_default();
-    let mut response = match ServeDir::new(folder).precompressed_br().precompressed_gzip().try_call(request).await {
-        Ok(response) if response.status() != StatusCode::NOT_FOUND => response.into_response(),
-        // A file that is missing is missing; anything else is a route inside the page.
-        Ok(_) | Err(_) if path.rsplit('/').next().is_some_and(|last| last.contains('.')) => {
-            return Refused::not_found(format!("no such file: {path}")).into_response();
-        }
-        Ok(_) | Err(_) => match ServeFile::new(&index).try_call(route).await {
-            Ok(response) => response.into_response(),
-            Err(error) => {
-                return Refused::unavailable(format!("{}: {error}", index.display())).into_response();
+    let mut response =
+        match ServeDir::new(folder).precompressed_br().precompressed_gzip().try_call(request).await {
+            Ok(response) if response.status() != StatusCode::NOT_FOUND => response.into_response(),
+            // A file that is missing is missing; anything else is a route inside the page.
+            Ok(_) | Err(_) if path.rsplit('/').next().is_some_and(|last| last.contains('.')) => {
+                return Refused::not_found(format!("no such file: {path}")).into_response();
             }
-        },
-    };
+            Ok(_) | Err(_) => match ServeFile::new(&index).try_call(route).await {
+                Ok(response) => response.into_response(),
+                Err(error) => {
+                    return Refused::unavailable(format!("{}: {error}", index.display())).into_response();
+                }
+            },
+        };
     // Names under assets/ carry a hash of their content; the rest must be asked for again, or a console
     // shows yesterday's page.
     let caching =

@@ -1,7 +1,6 @@
 //! `wingbeat doctor` against aircraft with one fault each: every fault has its exact line, and a
 //! healthy aircraft has none.
 
-
 use std::{
     fs,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},

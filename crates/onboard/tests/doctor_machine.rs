@@ -1,7 +1,6 @@
 //! `wingbeat doctor`, beyond the line to the flight controller: clock, radio, identity, a running daemon, a
 //! configuration that cannot be read.
 
-
 use std::{
     net::{Ipv4Addr, SocketAddrV4},
     path::Path,

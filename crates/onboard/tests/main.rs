@@ -2,10 +2,10 @@
 
 #[path = "common/client.rs"]
 mod client;
-#[path = "common/doctored.rs"]
-mod doctored;
 mod doctor;
 mod doctor_machine;
+#[path = "common/doctored.rs"]
+mod doctored;
 mod journal;
 mod openapi;
 mod unit;

@@ -1,7 +1,6 @@
 //! The binary from outside: its output and its exit codes.
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
-
 use std::{
     io::{BufRead as _, BufReader, Read as _},
     net::{SocketAddr, TcpListener},

@@ -326,7 +326,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 32] = [
+    pub const NAMES: [&'static str; 33] = [
         "began",
         "lost",
         "wake",

@@ -296,10 +296,8 @@ impl Suite {
     /// Writes the table of all steps; one that fails is a failed step itself.
     fn report(&mut self, root: &Path) {
         let mut date = Command::new("date");
-        let date = process::output(date.args(["-u", "+%Y-%m-%d"])).map_or_else(
-            |_| "unknown".to_owned(),
-            |bytes| String::from_utf8_lossy(&bytes).trim().to_owned(),
-        );
+        let date = process::output(date.args(["-u", "+%Y-%m-%d"]))
+            .map_or_else(|_| "unknown".to_owned(), |bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
         let text = table(&self.rows, &date, &machine());
         self.check("report", || {
             let path = root.join(REPORT);
@@ -321,7 +319,8 @@ impl Suite {
 /// Returns the processor and the number of cores.
 fn machine() -> String {
     let facts = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = facts.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(": ").nth(1));
+    let model =
+        facts.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(": ").nth(1));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{}, {cores} cores", model.unwrap_or("unknown processor"))
 }

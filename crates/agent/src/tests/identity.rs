@@ -163,11 +163,7 @@ fn a_home_elsewhere_refuses_setup_and_a_return_to_it_says_so() {
     bench.receive(&MavMessage::HOME_POSITION(HOME_POSITION_DATA::default()));
     let reply = bench.feed(Input::Operator { id: "r", command: Command::Return });
     assert_eq!(reply, Some(Reply::Accepted));
-    assert!(
-        bench.log.iter().any(|line| line.text.contains("returns to a home that is ")),
-        "{:?}",
-        bench.log
-    );
+    assert!(bench.log.iter().any(|line| line.text.contains("returns to a home that is ")), "{:?}", bench.log);
 }
 
 #[test]

@@ -19,9 +19,9 @@ use crate::identity::{Firmware, Vehicle};
 use crate::job::AUTOPILOT_COMPONENT_ID;
 
 pub use crate::identity::Version;
-pub use measurements::{Battery, ChargeState, Filter, Gnss, Measurements, Pack, Wind, Worst};
 pub use boot::Boot;
 pub use identification::{Identification, Known};
+pub use measurements::{Battery, ChargeState, Filter, Gnss, Measurements, Pack, Wind, Worst};
 pub use requests::{REQUESTS_MAX, StreamRequest, requests};
 pub use status_text::StatusText;
 

@@ -48,8 +48,8 @@ use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
 use crate::flight::{self, AT_THE_END_M, RouteFlight, Rules};
 use crate::{
-    Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Handling, Input, MOVES_M_S, Measured,
-    MissionError, Order, Phase, Protocol, Severity, StateId, Telemetry, Text, View, push, text,
+    Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Handling, Input, MOVES_M_S,
+    Measured, MissionError, Order, Phase, Protocol, Severity, StateId, Telemetry, Text, View, push, text,
 };
 use beacon::{LastBeacon, LastCourse};
 use config::AsideTests;

@@ -1,4 +1,5 @@
-//! The rule that the operator knows: an effect in flight has a cause in the log within two seconds.
+//! The rule that the operator knows: an effect in flight has a cause on the page within two seconds, as a line of the log, as
+//! the line of the aircraft's status, or as a check that fails.
 
 use wingbeat_agent::Severity;
 use wingbeat_autopilot::copter::Mode;
@@ -10,6 +11,9 @@ use crate::drills::run::Run;
 /// From an effect to its cause, before or after.
 const WITHIN: Duration = Duration::from_secs(2);
 
+/// Period of the samples of what the page shows.
+const SAMPLED_EVERY: Duration = Duration::from_secs(1);
+
 /// An effect whose cause is still to be read.
 #[derive(Clone, Copy)]
 struct Effect {
@@ -19,18 +23,51 @@ struct Effect {
     mode: Option<Mode>,
 }
 
-/// The aircraft itself logs why it changed to BRAKE, RTL or LAND, and warns where its motors stop above the ground: an event, a check
-/// or a text of the autopilot, within 2 s. An aircraft whose companion is dead, restarts, or has its line cut cannot, and a pilot's
+/// The status of an aircraft as the page showed it last before an effect.
+#[derive(Clone, Default, PartialEq)]
+struct Shown {
+    /// The line of its status without numbers: a distance that changes is no cause.
+    line: String,
+    failed: Vec<&'static str>,
+}
+
+impl Shown {
+    fn of(run: &Run, vehicle: usize) -> Self {
+        let status = run.sky.world.status(vehicle);
+        let line = status.detail.chars().filter(|c| !c.is_ascii_digit()).collect();
+        let failed = status.checks.iter().filter(|check| !check.passed).map(|check| check.name).collect();
+        Self { line, failed }
+    }
+
+    /// Whether this status gives a cause that `before` did not.
+    fn explains(&self, before: &Self) -> bool {
+        (self.line != before.line && !self.line.is_empty())
+            || self.failed.iter().any(|name| !before.failed.contains(name))
+    }
+}
+
+/// The page gives a cause where an aircraft changes to BRAKE, RTL or LAND, and the log a warning where its motors stop above the
+/// ground, within 2 s. An aircraft whose companion is dead, restarts, or has its line cut cannot, and a pilot's
 /// is not asked.
 pub(super) struct Known {
     modes: Vec<Option<Mode>>,
     armed: Vec<bool>,
+    /// The last two statuses of each aircraft while nothing had happened to it, the older one first: the line of a status
+    /// changes shortly before the mode does.
+    shown: Vec<[Shown; 2]>,
+    sampled_at: Instant,
     open: Vec<Effect>,
 }
 
 impl Known {
     pub(super) fn of(aircraft: usize) -> Self {
-        Self { modes: vec![None; aircraft], armed: vec![false; aircraft], open: vec![] }
+        Self {
+            modes: vec![None; aircraft],
+            armed: vec![false; aircraft],
+            shown: vec![Default::default(); aircraft],
+            sampled_at: Instant::ZERO,
+            open: vec![],
+        }
     }
 
     /// Begins with an effect that an aircraft said nothing about.
@@ -39,6 +76,22 @@ impl Known {
         let mut known = Self::of(aircraft);
         known.open.push(Effect { vehicle, at, mode: None });
         known
+    }
+
+    /// Notes once a second what the page shows of the aircraft to which nothing has happened.
+    fn sample(&mut self, run: &Run) {
+        let now = run.sky.world.now();
+        if now < self.sampled_at + SAMPLED_EVERY {
+            return;
+        }
+        self.sampled_at = now;
+        for vehicle in 0..run.sky.count() {
+            let is_open = self.open.iter().any(|effect| effect.vehicle == vehicle);
+            if self.armed[vehicle] && !is_open {
+                self.shown[vehicle].swap(0, 1);
+                self.shown[vehicle][1] = Shown::of(run, vehicle);
+            }
+        }
     }
 
     fn notice(&mut self, run: &Run, vehicle: usize) {
@@ -75,6 +128,7 @@ impl Rule for Known {
         for vehicle in 0..run.sky.count() {
             self.notice(run, vehicle);
         }
+        self.sample(run);
         let is_due = |effect: &Effect| now > effect.at + WITHIN;
         let due: Vec<Effect> = self.open.iter().copied().filter(is_due).collect();
         self.open.retain(|effect| !is_due(effect));
@@ -85,12 +139,13 @@ impl Rule for Known {
             let least = if mode.is_some() { Severity::Info } else { Severity::Warning };
             let mut lines = world.log().iter().rev().take_while(|line| line.at + WITHIN >= at);
             let is_known = lines.any(|line| line.vehicle == vehicle && line.entry.severity >= least)
-                || mode.is_some() && run.operator.presses().iter().rev().any(is_pressed);
+                || mode.is_some() && run.operator.presses().iter().rev().any(is_pressed)
+                || mode.is_some() && Shown::of(run, vehicle).explains(&self.shown[vehicle][0]);
             (!is_known).then(|| {
                 let at_s = at.as_secs_f64();
                 let what = mode.map_or("its motors stop".to_owned(), |mode| format!("{mode:?}"));
                 format!(
-                    "aircraft {} at {at_s:.1} s: {what}, and its log says nothing within 2 s",
+                    "aircraft {} at {at_s:.1} s: {what}, and the page gives no cause within 2 s",
                     vehicle + 1
                 )
             })

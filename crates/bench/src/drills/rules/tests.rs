@@ -189,5 +189,5 @@ fn motors_that_stop_in_the_air_without_a_word_break_a_rule() {
         drill.step();
     }
     let found = known.on_step(&drill.run).unwrap();
-    assert!(found.contains("its motors stop, and its log says nothing within 2 s"), "{found}");
+    assert!(found.contains("its motors stop, and the page gives no cause within 2 s"), "{found}");
 }
