@@ -157,14 +157,18 @@ pub async fn flight_controller(
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
     use std::time::Duration;
 
-    use super::*;
+    use super::{Line, flight_controller};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::time::timeout;
     use tokio_serial::{SerialPortBuilderExt as _, SerialStream};
     use wingbeat_geo::{Instant, Position};
-    use wingbeat_sim::flight_controller::Config;
+    use wingbeat_radio::Clock;
+    use wingbeat_sim::flight_controller::{Config, FlightController};
 
     fn open(path: &Path) -> SerialStream {
         tokio_serial::new(path.to_string_lossy(), 921_600).open_native_async().unwrap()
