@@ -375,8 +375,8 @@ fn a_target_right_after_a_hold_is_flown_to() {
     let mut checked = 0;
     for seed in 1..=12 {
         let mut script = Script::draw(Kind::FollowLeaderSilent, seed, calm(seed));
-        // Two refreshes are lost, and the third comes as the followers' timeout ends.
-        let act = Act::Silence(Role::Master, Duration::from_secs(12));
+        // Eight refreshes are lost, and the ninth comes as the followers' timeout ends.
+        let act = Act::Silence(Role::Master, Duration::from_secs(42));
         let delay = Duration::from_secs(10);
         script.steps = vec![Step { whose: Role::Master, stage: Stage::Following, delay, act }];
         let (stops_after, hover) = (Duration::from_secs(4), Duration::from_secs(60));
@@ -388,7 +388,7 @@ fn a_target_right_after_a_hold_is_flown_to() {
         let mut drill = Drill::new(Kind::FollowLeaderSilent, script, seed, calm(seed)).unwrap();
         let mut resumed: Vec<(usize, Instant)> = vec![];
         let mut before = [StateId::Start; 5];
-        while drill.run.sky.world.now() < Instant::from_secs(150) {
+        while drill.run.sky.world.now() < Instant::from_secs(180) {
             drill.step();
             let world = &drill.run.sky.world;
             for (vehicle, before) in before.iter_mut().enumerate() {

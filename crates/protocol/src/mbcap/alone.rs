@@ -178,13 +178,14 @@ impl Mbcap {
         };
         let is_lower = self.config.me < conflict.peer;
         let judges = self.config.passing_judges;
-        if !self.obstacles(now).any(is_on_ours) && !(judges && self.meets_a_mover(now, conflict.peer)) {
-            return match avoiding {
-                // A mute peer receives us: it waits until it is passed.
-                Avoiding::StandStill { .. } if judges && !is_lower => {
-                    self.resumed(avoiding, AfterResume::Overtaking).map(Step::from)
-                }
-                _ => self.resume(avoiding, Outcome::Solved),
+        let is_blocked =
+            self.obstacles(now).any(is_on_ours) || judges && self.meets_a_mover(now, conflict.peer);
+        if !is_blocked {
+            // A mute peer receives us: it waits until it is passed.
+            let passes = matches!(avoiding, Avoiding::StandStill { .. }) && judges && !is_lower;
+            return match passes {
+                true => self.resumed(avoiding, AfterResume::Overtaking).map(Step::from),
+                false => self.resume(avoiding, Outcome::Solved),
             };
         }
         // It may hover at the end of its mission without end, or wait for us: this aircraft stands clear of its path, and lands

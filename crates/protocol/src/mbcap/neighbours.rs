@@ -10,8 +10,8 @@ use super::predict::Locations;
 use super::risk;
 use super::silent::{FORGOTTEN_AFTER, Obstacle, Path};
 
-/// Aircraft that are known at a time.
-const NEIGHBOURS_MAX: usize = 128;
+/// Aircraft that are known at a time; a further one is refused and counted. More of them would not fit the memory of an agent.
+const NEIGHBOURS_MAX: usize = 110;
 /// An aircraft that was further away when it was received last and receded has left the reach of the radio: it is received
 /// again before it is near.
 const RECEIVED_WITHIN_M: f32 = 500.0;

@@ -115,8 +115,10 @@ impl Rule for Obeyed {
         let refused = fresh.iter().find_map(|press| self.note(run, press));
         self.open.retain(|&(i, command, _)| {
             let truth = sky.world.truth(i);
-            // MBCAP flies home by its own orders.
-            let is_returning = command == Command::Return && sky.world.agent_of(i).view().is_returning;
+            // MBCAP flies home by its own orders; an aircraft that has just taken off is home already.
+            let is_home = truth.mode == Mode::Land && truth.local.truncate().length() < AT_HOME_M;
+            let is_returning =
+                command == Command::Return && (is_home || sky.world.agent_of(i).view().is_returning);
             let is_seen =
                 is_returning || effect_of(command).is_some_and(|(modes, _)| modes.contains(&truth.mode));
             truth.armed && !is_seen && sky.lives(i) && sky.struck[i].pilot.is_none()
@@ -136,15 +138,19 @@ impl Rule for Obeyed {
 
 /// An aircraft that lands within this of its home, metres, has returned.
 const AT_HOME_M: f64 = 10.0;
-/// A reason is logged so long before or after the landing begins.
+/// A reason is logged so long after the landing begins.
 const SAYS_WITHIN: Duration = Duration::from_secs(3);
+/// And so long before it: an aircraft flies aside first where another is below.
+const SAID_BEFORE: Duration = Duration::from_secs(60);
 /// So long after a fault an order may fail because of it.
 const FAILS_WITHIN: Duration = Duration::from_secs(60);
-/// Words by which an aircraft says that its battery or a failsafe demands to land.
-const REASONS: [&str; 7] = ["battery", "charge", "voltage", "home below", "failsafe", "Failsafe", "EKF"];
+/// Words by which an aircraft says why it must land elsewhere: its battery, a failsafe, or a path home that others block for longer
+/// than an aircraft waits.
+const REASONS: [&str; 8] =
+    ["battery", "charge", "voltage", "home below", "failsafe", "Failsafe", "EKF", "path home stays blocked"];
 
-/// *Return* is obeyed by a return: an aircraft that lands elsewhere before it is home says why, and the reason is its battery or a
-/// failsafe.
+/// *Return* is obeyed by a return: an aircraft that lands elsewhere before it is home says why, and the reason is its battery, a
+/// failsafe or the blocked path home.
 pub(super) struct Returns {
     judged: usize,
     /// Since when each is to return.
@@ -193,13 +199,13 @@ impl Rule for Returns {
                 return None;
             }
             self.since[i] = None;
-            let mut lines = sky.world.log().iter().rev().take_while(|line| line.at + SAYS_WITHIN >= began);
+            let mut lines = sky.world.log().iter().rev().take_while(|line| line.at + SAID_BEFORE >= began);
             let is_reason = |text: &str| REASONS.iter().any(|reason| text.contains(reason));
             let says = lines.any(|line| line.vehicle == i && is_reason(&line.entry.text));
             (!says).then(|| {
                 let far_m = truth.local.truncate().length();
                 format!(
-                    "aircraft {} lands {far_m:.0} m from home at {:.1} s without a reason of its battery or a failsafe: {}",
+                    "aircraft {} lands {far_m:.0} m from home at {:.1} s without a reason (battery, failsafe, blocked path): {}",
                     i + 1,
                     began.as_secs_f64(),
                     sky.describe(|j| i == j)

@@ -29,6 +29,8 @@ struct Shown {
     /// The line of its status without numbers: a distance that changes is no cause.
     line: String,
     failed: Vec<&'static str>,
+    /// The guardian has the aircraft, or none answers: a check says what it does.
+    is_guardians: bool,
 }
 
 impl Shown {
@@ -36,12 +38,14 @@ impl Shown {
         let status = run.sky.world.status(vehicle);
         let line = status.detail.chars().filter(|c| !c.is_ascii_digit()).collect();
         let failed = status.checks.iter().filter(|check| !check.passed).map(|check| check.name).collect();
-        Self { line, failed }
+        let is_guardians = failed.contains(&"companion loss");
+        Self { line, failed, is_guardians }
     }
 
     /// Whether this status gives a cause that `before` did not.
     fn explains(&self, before: &Self) -> bool {
-        (self.line != before.line && !self.line.is_empty())
+        self.is_guardians
+            || (self.line != before.line && !self.line.is_empty())
             || self.failed.iter().any(|name| !before.failed.contains(name))
     }
 }
@@ -129,6 +133,12 @@ impl Rule for Known {
             self.notice(run, vehicle);
         }
         self.sample(run);
+        // Who holds for a moment shows it for that moment.
+        let shown = &self.shown;
+        self.open.retain(|effect| {
+            let is_shown = || Shown::of(run, effect.vehicle).explains(&shown[effect.vehicle][0]);
+            effect.mode.is_none() || !is_shown()
+        });
         let is_due = |effect: &Effect| now > effect.at + WITHIN;
         let due: Vec<Effect> = self.open.iter().copied().filter(is_due).collect();
         self.open.retain(|effect| !is_due(effect));
@@ -139,8 +149,7 @@ impl Rule for Known {
             let least = if mode.is_some() { Severity::Info } else { Severity::Warning };
             let mut lines = world.log().iter().rev().take_while(|line| line.at + WITHIN >= at);
             let is_known = lines.any(|line| line.vehicle == vehicle && line.entry.severity >= least)
-                || mode.is_some() && run.operator.presses().iter().rev().any(is_pressed)
-                || mode.is_some() && Shown::of(run, vehicle).explains(&self.shown[vehicle][0]);
+                || mode.is_some() && run.operator.presses().iter().rev().any(is_pressed);
             (!is_known).then(|| {
                 let at_s = at.as_secs_f64();
                 let what = mode.map_or("its motors stop".to_owned(), |mode| format!("{mode:?}"));
