@@ -327,7 +327,7 @@ async fn a_copy_of_a_key_folder_takes_no_emergency_order_away_and_is_named() {
         .await;
     }
     // The same by radio: HTTP to the second aircraft is cut for the first service.
-    order(&spare, "spare again").await;
+    order(&spare, "spare-again").await;
     cut.send_replace(false);
     order(&first, "by radio").await;
     // The spare laptop goes on after the first was started again.

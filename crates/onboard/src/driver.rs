@@ -392,24 +392,25 @@ impl<R: Radio> Driver<R> {
         }
         self.air.radio.screen(self.air.keys.roster.screen());
         self.state_keys();
-        if let Some(by) = self.latch.kept().map(str::to_owned) {
-            self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
-            self.feed(Input::TakenBefore { by: &by });
-        }
-        if let Some(problem) = self.identity.problem().map(str::to_owned) {
-            self.log(Severity::Warning, problem);
-        }
-        if let Some(known) = self.identity.kept() {
-            self.feed(Input::KnownAutopilot { known, is_held: false });
-        }
+        // First: with each other input what is kept becomes what this agent knows of.
         for problem in self.owing.problems().to_vec() {
             self.log(Severity::Error, problem);
         }
         for owed in self.owing.kept().to_vec() {
             self.feed_owed(owed);
         }
+        if let Some(by) = self.latch.kept().map(str::to_owned) {
+            self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
+            self.feed(Input::TakenBefore { by: &by });
+        }
         if let Some(record) = self.flight.take() {
             self.feed(Input::Flight(&record));
+        }
+        if let Some(problem) = self.identity.problem().map(str::to_owned) {
+            self.log(Severity::Warning, problem);
+        }
+        if let Some(known) = self.identity.kept() {
+            self.feed(Input::KnownAutopilot { known, is_held: false });
         }
         self.heed_identity();
         self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));

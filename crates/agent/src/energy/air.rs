@@ -17,8 +17,10 @@ const SMOOTHED_S: f64 = 10.0;
 const STRAIGHT_M_S: f64 = 2.0;
 /// Straight flight counts after this time.
 const STRAIGHT_FOR: Duration = Duration::from_secs(15);
-/// The smoothed velocity of a level return counts after this time: it has accelerated by then.
-const LEVEL_FOR: Duration = Duration::from_secs(30);
+/// A level return has turned round and accelerated after this time: its velocity is smoothed from then on.
+const SETTLES_FOR: Duration = Duration::from_secs(25);
+/// The smoothed velocity of a level return counts after this time.
+const LEVEL_FOR: Duration = Duration::from_secs(45);
 /// A climb or descent faster than this limits the horizontal speed, metres per second.
 const LEVEL_M_S: f64 = 0.5;
 /// Share of the commanded speed below which the wind holds the aircraft back.
@@ -119,6 +121,10 @@ impl Progress {
         let dt_s = self.at.map_or(0.0, |at| now.since(at).as_secs_f64());
         self.at = Some(now);
         self.smoothed_m_s += (velocity_m_s.truncate() - self.smoothed_m_s) * (dt_s / (dt_s + SMOOTHED_S));
+        let settles = |since: Instant| now.since(since) < SETTLES_FOR;
+        if mode == Some(Mode::Rtl) && self.level_since.is_none_or(settles) {
+            self.smoothed_m_s = velocity_m_s.truncate();
+        }
         let is_level = velocity_m_s.z.abs() < LEVEL_M_S;
         let is_straight = (velocity_m_s.truncate() - self.smoothed_m_s).length() < STRAIGHT_M_S;
         self.level_since = is_level.then_some(self.level_since.unwrap_or(now));
@@ -215,12 +221,14 @@ mod tests {
         let mut progress = Progress::default();
         let mut telemetry = blown(0.0, 7.0);
         telemetry.mode_number = Some(Mode::Rtl.number());
-        telemetry.velocity_m_s = DVec3::new(0.0, 1.5, 0.0);
         let mut settled = None;
-        for s in 0..40 {
+        for s in 0..60 {
+            // It flew away from home before.
+            let ahead_m_s = if s < 10 { -5.0 } else { 1.5 };
+            telemetry.velocity_m_s = DVec3::new(0.0, ahead_m_s, 0.0);
             progress.observe(Instant::from_secs(s), &telemetry, 10.0);
             settled = settled.or(progress.of_return(Instant::from_secs(s), NORTH).map(|m_s| (s, m_s)));
         }
-        assert_eq!(settled, Some((30, 1.5)));
+        assert_eq!(settled, Some((45, 1.5)));
     }
 }

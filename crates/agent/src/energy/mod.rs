@@ -180,6 +180,9 @@ impl Outlook {
     }
 }
 
+/// A flight that is to be ended by its battery is ended this share of the way home earlier: one twentieth.
+const MARGIN_SHARE: u32 = 20;
+
 impl Agent {
     /// Returns the airspeed and the wind of the swarm's configuration, where there is one.
     fn stated_air(&self) -> Option<(Option<f64>, f64)> {
@@ -378,7 +381,9 @@ impl Agent {
             return self.end_flight(now, ending, out);
         }
         let Some(left) = outlook.left else { return };
-        if left > needed || !may_end {
+        // It turns round first, and the last per cent of a charge is not reported.
+        let margin = needed / MARGIN_SHARE;
+        if left > needed + margin || !may_end {
             self.gauge.low_since = None;
             return;
         }

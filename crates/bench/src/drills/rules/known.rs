@@ -37,7 +37,8 @@ impl Shown {
     fn of(run: &Run, vehicle: usize) -> Self {
         let status = run.sky.world.status(vehicle);
         let line = status.detail.chars().filter(|c| !c.is_ascii_digit()).collect();
-        let failed = status.checks.iter().filter(|check| !check.passed).map(|check| check.name).collect();
+        let failed: Vec<&str> =
+            status.checks.iter().filter(|check| !check.passed).map(|check| check.name).collect();
         let is_guardians = failed.contains(&"companion loss");
         Self { line, failed, is_guardians }
     }
