@@ -325,9 +325,6 @@ impl Barrier {
                 }
             }
             BarrierState::WaypointReached { waypoint } => text!("at waypoint {waypoint} of {last}"),
-            BarrierState::MovingToWaypoint { waypoint, .. } if swarm.holds_leg() => {
-                text!("to waypoint {waypoint} of {last}: holding until the leg is clear of another aircraft")
-            }
             BarrierState::MovingToWaypoint { waypoint, .. } => text!("to waypoint {waypoint} of {last}"),
         }
     }

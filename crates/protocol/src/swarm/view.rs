@@ -122,9 +122,6 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::TakingOff(phase) => self.take_off_detail(phase),
             State::SetupFinished => text!("in slot {}, waiting for the start", self.assignment.slot()),
             State::Flying(_) => return None,
-            State::MovingToLand if self.holds_leg() => {
-                text!("to the landing position: holding until the path is clear of another aircraft")
-            }
             State::MovingToLand => text!("to the landing position"),
             State::Landing if self.landing.is_in_place() => text!("landing where it is"),
             State::Landing => text!("landing"),
@@ -173,6 +170,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// The rest of what is shown of the swarm, with its formation around `center`.
     pub(crate) fn details(&self, line: Text, center: FormationCenter) -> Details {
+        let is_on_leg = matches!(self.state, State::TakingOff(_) | State::Flying(_) | State::MovingToLand);
+        let line = match is_on_leg && self.holds_leg() && !line.contains("holding") {
+            true => text!("{line}: holding until the path is clear of another aircraft"),
+            false => line,
+        };
         Details {
             line,
             absentees: self.absentees(),

@@ -1,7 +1,7 @@
 //! The rule that the operator knows: an effect in flight has a cause on the page within two seconds, as a line of the log, as
 //! the line of the aircraft's status, or as a check that fails.
 
-use wingbeat_agent::Severity;
+use wingbeat_agent::{LinkState, Severity};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{Duration, Instant};
 
@@ -29,8 +29,8 @@ struct Shown {
     /// The line of its status without numbers: a distance that changes is no cause.
     line: String,
     failed: Vec<&'static str>,
-    /// The guardian has the aircraft, or none answers: a check says what it does.
-    is_guardians: bool,
+    /// The daemon does not receive its flight controller, or its guardian has it: the page says so.
+    is_without: bool,
 }
 
 impl Shown {
@@ -39,13 +39,13 @@ impl Shown {
         let line = status.detail.chars().filter(|c| !c.is_ascii_digit()).collect();
         let failed: Vec<&str> =
             status.checks.iter().filter(|check| !check.passed).map(|check| check.name).collect();
-        let is_guardians = failed.contains(&"companion loss");
-        Self { line, failed, is_guardians }
+        let is_without = failed.contains(&"companion loss") || status.flight_controller.link != LinkState::Up;
+        Self { line, failed, is_without }
     }
 
     /// Whether this status gives a cause that `before` did not.
     fn explains(&self, before: &Self) -> bool {
-        self.is_guardians
+        self.is_without
             || (self.line != before.line && !self.line.is_empty())
             || self.failed.iter().any(|name| !before.failed.contains(name))
     }
