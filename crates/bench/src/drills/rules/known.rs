@@ -64,6 +64,11 @@ pub(super) struct Known {
     open: Vec<Effect>,
 }
 
+/// Whether an aircraft in this mode stops, returns or lands.
+fn is_effect(mode: Mode) -> bool {
+    matches!(mode, Mode::Brake | Mode::Rtl | Mode::Land)
+}
+
 impl Known {
     pub(super) fn of(aircraft: usize) -> Self {
         Self {
@@ -92,7 +97,8 @@ impl Known {
         self.sampled_at = now;
         for vehicle in 0..run.sky.count() {
             let is_open = self.open.iter().any(|effect| effect.vehicle == vehicle);
-            if self.armed[vehicle] && !is_open {
+            let has_effect = self.modes[vehicle].is_some_and(is_effect);
+            if self.armed[vehicle] && !is_open && !has_effect {
                 self.shown[vehicle].swap(0, 1);
                 self.shown[vehicle][1] = Shown::of(run, vehicle);
             }
@@ -116,8 +122,7 @@ impl Known {
         if was_armed && !truth.armed {
             self.open.push(Effect { vehicle, at, mode: None });
         }
-        let is_effect = matches!(truth.mode, Mode::Brake | Mode::Rtl | Mode::Land);
-        if truth.armed && is_effect && before.is_some_and(|before| before != truth.mode) {
+        if truth.armed && is_effect(truth.mode) && before.is_some_and(|before| before != truth.mode) {
             self.open.push(Effect { vehicle, at, mode: Some(truth.mode) });
         }
     }
