@@ -208,7 +208,10 @@ impl Life {
         }
         let how = match process.state {
             ProcessState::Stopped => text!("stopped by a signal"),
-            _ => text!("ran {ran_ms}, waited {waited_ms} of {passed_ms} ms"),
+            ProcessState::Ended
+            | ProcessState::Runnable
+            | ProcessState::WaitsForDisk
+            | ProcessState::Sleeps => text!("ran {ran_ms}, waited {waited_ms} of {passed_ms} ms"),
         };
         Verdict::Kill(text!("{silence_of}: ending the daemon by force ({how}, load {load:.1})"))
     }
