@@ -24,6 +24,7 @@ pub mod energy;
 mod executor;
 mod fence;
 mod flight_setup;
+mod given;
 pub mod guardian;
 mod home;
 mod identity;
@@ -77,12 +78,14 @@ pub use wingbeat_autopilot::remote_id::{self as open_drone_id, OperatorPlace};
 pub use wingbeat_autopilot::telemetry::Known as KnownAutopilot;
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
 pub use wingbeat_protocol::{Command, ConfigError, FlightRecord, Phase, Severity, StateId, Text, View};
+pub use wingbeat_protocol::{LegExtras, MissionExtras, RouteEnd};
 pub use wingbeat_wire::CommandId;
 
 use command::{Commands, Observation};
 use coordination::ActiveProtocol;
 use corrections::CorrectionsState;
 use executor::Executor;
+use given::Given;
 use guardian::{Activity, Before, Modes, Pulse, Stance};
 use heapless::Vec;
 use loan::Loan;
@@ -108,9 +111,9 @@ use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::telemetry::switch::ModeSwitch;
 use wingbeat_autopilot::telemetry::{Gnss, LINK_TIMEOUT, StreamRequest, TelemetryEvent};
-use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit, mission, rc};
+use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit, rc};
 use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
-use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
+use wingbeat_protocol::{Absentees, Action, Actions, Fence, Order, text};
 use wingbeat_wire::{Datagram, Draft, Message, Opened, Point, Probe, Refused, VehicleId};
 
 /// What happens to an aircraft.
@@ -154,6 +157,8 @@ pub enum Input<'a> {
     },
     /// The operator hands over a mission: waypoints, heights above home.
     Mission(&'a [Point]),
+    /// The operator's mission with what it states besides its waypoints.
+    MissionWith(&'a [Point], &'a MissionExtras),
     /// The operator sets the flight up otherwise than configured: protocol and numbers, for this aircraft.
     Coordination(&'a Coordination),
     /// The operator reads the flight controller's parameters, or sets one.
@@ -261,7 +266,7 @@ pub struct Agent {
     /// When it was made.
     began: Instant,
     protocol: ActiveProtocol,
-    mission: Route,
+    mission: Given,
     decoder: Decoder,
     telemetry: Telemetry,
     heartbeat: Heartbeat,
@@ -347,7 +352,7 @@ impl Agent {
             protocol: config.coordination.begin(seed, now),
             seed,
             began: now,
-            mission: Route::new(),
+            mission: Given::default(),
             decoder: match &config.signing {
                 None => Decoder::default(),
                 Some(Signing { key, setup, .. }) => {
@@ -473,7 +478,8 @@ impl Agent {
                 out.reply = Some(self.on_posted_order(now, opened, is_direct, out));
             }
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
-            Input::Mission(points) => out.reply = Some(self.take_mission(points)),
+            Input::Mission(points) => out.reply = Some(self.take_mission(points, MissionExtras::NONE)),
+            Input::MissionWith(points, extras) => out.reply = Some(self.take_mission(points, extras)),
             Input::Coordination(flight) => out.reply = Some(self.set_flight_up(now, flight, out)),
             Input::Parameters(order) => out.reply = Some(self.begin_parameters(now, order)),
             Input::Region(order) => out.reply = Some(self.on_region(now, order, out)),
@@ -599,6 +605,11 @@ impl Agent {
         &self.config.coordination
     }
 
+    /// Where this aircraft may fly.
+    pub fn fence(&self) -> Fence {
+        self.protocol.fence()
+    }
+
     /// The aircraft's own waypoints (the master's mission before setup).
     pub fn route(&self) -> &[Point] {
         self.protocol.route()
@@ -677,7 +688,7 @@ impl Agent {
             clock: self.clock_status(now),
             remote_id: self.remote_id_status(now),
             corrections: self.corrections_status(now),
-            route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
+            route_hash: (!route.is_empty()).then(|| given::hash(route, self.shown_extras())),
             plan_hash: details.plan_hash,
             route_len: route.len() as u16,
             reached,
@@ -845,8 +856,8 @@ impl Agent {
                 }
             }
             TelemetryEvent::ItemReached(item) => {
-                // Before the waypoints stand home and the take-off.
-                if let Some(waypoint) = item.checked_sub(mission::FIRST_WAYPOINT) {
+                let waypoint = given::items(&*self.protocol).ok().and_then(|items| items.waypoint(item));
+                if let Some(waypoint) = waypoint {
                     self.protocol_input(now, wingbeat_protocol::Input::Reached(waypoint), out);
                 }
             }
@@ -896,7 +907,7 @@ impl Agent {
             let has_fix = self.telemetry.measured.gnss.is_some_and(Gnss::has_fix);
             let event = self.gnss_clock.on_message(now, has_fix, &frame.message);
             clock::report(event, out);
-            self.executor.on_message(now, &frame.message, self.protocol.route());
+            self.executor.on_message(now, &frame.message, &*self.protocol);
             if let Some(job) = self.executor.reading_begun() {
                 self.rejoin.on_message(now, &frame.message, job, &mut self.mission);
             }
@@ -914,7 +925,8 @@ impl Agent {
             self.telemetry.armed && self.telemetry.mode() == Some(Mode::Auto) && self.may_order();
         let before = core::mem::replace(&mut self.current_item, is_on_route.then_some(item));
         let (Some(before), true) = (before, is_on_route) else { return };
-        let Some(reached) = item.min(before).checked_sub(mission::FIRST_WAYPOINT + 1) else { return };
+        let items = given::items(&*self.protocol).ok();
+        let Some(reached) = items.and_then(|items| items.reached_before(item.min(before))) else { return };
         if self.protocol.view().reached < Some(reached) {
             self.protocol_input(now, wingbeat_protocol::Input::Reached(reached), out);
         }
@@ -1116,6 +1128,7 @@ impl Agent {
         }
         // Of a failsafe the operator takes the aircraft back.
         self.authority = Authority::Ours;
+        self.set_height_of_return(command);
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
         Reply::Accepted
     }
@@ -1348,6 +1361,7 @@ impl Agent {
             return out.log(Severity::Warning, text!("{command}: refused: {why}"));
         }
         self.authority = Authority::Ours;
+        self.set_height_of_return(command);
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
     }
 
@@ -1365,7 +1379,7 @@ impl Agent {
         self.begin_protocol(now);
         if !self.mission.is_empty() {
             // It was accepted before, by the same rules.
-            let _ = self.protocol.set_mission(&self.mission);
+            let _ = self.protocol.set_mission(self.mission.route(), self.mission.extras());
         }
         self.executor.clear();
         self.executor.expect_nothing();
@@ -1377,14 +1391,13 @@ impl Agent {
     }
 
     #[inline(never)]
-    fn take_mission(&mut self, points: &[Point]) -> Reply {
-        if let Err(why) = self.protocol.set_mission(points) {
+    fn take_mission(&mut self, points: &[Point], extras: &MissionExtras) -> Reply {
+        if let Err(why) = self.protocol.set_mission(points, extras) {
             return Reply::Refused(why.into());
         }
         self.executor.end_reading();
         self.rejoin = Rejoin::default();
-        // A protocol that takes more than any can keep does not exist; nothing would be flown then.
-        self.mission = Route::from_slice(points).unwrap_or_default();
+        self.mission.set(points, extras);
         Reply::Accepted
     }
 

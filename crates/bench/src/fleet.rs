@@ -337,7 +337,13 @@ impl Fleet {
                     [w.latitude_e7, w.longitude_e7].map(|e7| f64::from(e7) * 1e-7);
                 MissionItem::at(latitude_deg, longitude_deg, f64::from(w.height_mm) * 1e-3)
             });
-            let upload = MissionUpload::new(&self.scenario.name, waypoints.collect());
+            let upload = match self.scenario.stated_for(i) {
+                Some(stated) => {
+                    let name = self.scenario.name.clone();
+                    MissionUpload { name, ..stated.mission.clone() }
+                }
+                None => MissionUpload::new(&self.scenario.name, waypoints.collect()),
+            };
             let vehicle = daemon.identity().id.clone();
             let upload = FleetMissionUpload { vehicle, mission: upload };
             let mut attempts = 0;

@@ -248,7 +248,7 @@ pub(crate) fn observed(
             continue;
         }
         let Some(mission) = scenario.mission_for(i) else { continue };
-        if let Reply::Refused(why) = world.mission(i, mission) {
+        if let Reply::Refused(why) = world.mission_with(i, mission, &scenario.extras_for(i)?) {
             bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
         }
     }

@@ -624,8 +624,9 @@ async fn region_file(
 ))]
 async fn mission_file(
     State(service): State<Service>,
-    Body(file): Body<MissionFile>,
+    Body(mut file): Body<MissionFile>,
 ) -> Result<Json<MissionFileContent>, Refused> {
+    mission_file::complete(&mut file, &service.picture().await?.aircraft);
     let read = reading(&service, move || mission_file::read(&file)).await?;
     read.map(Json).map_err(Refused::bad_request)
 }

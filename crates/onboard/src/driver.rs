@@ -1305,7 +1305,20 @@ impl<R: Radio> Driver<R> {
             let _ = reply.send(Err(error));
             return;
         }
-        let answer = self.feed(Input::Mission(&status::route(&mission.waypoints)));
+        let protocol = self.agent.status(self.clock.now()).protocol;
+        let refusals = mission.refusals(protocol);
+        if !refusals.is_empty() {
+            let message = format!("mission {:?}: {}", mission.name, refusals.join("; "));
+            self.log(Severity::Warning, format!("mission refused: {message}"));
+            let _ = reply.send(Err(ApiError { code: "conflict".into(), message }));
+            return;
+        }
+        let flown = mission.flown(protocol);
+        let (route, extras) = (status::route(&flown.waypoints), crate::mission::extras(&flown));
+        let answer = self.feed(match extras.is_none() {
+            true => Input::Mission(&route),
+            false => Input::MissionWith(&route, &extras),
+        });
         let now = self.agent.status(self.clock.now());
         let notes = mission.notes(now.protocol);
         let uploaded = UploadedMission { name: mission.name, hash: None, notes };
@@ -1377,6 +1390,7 @@ impl<R: Radio> Driver<R> {
         self.log_recording_problem();
         self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms, self.latest_s()));
         self.daemon.is_clock_fed = self.chrony.as_ref().is_some_and(Chrony::is_fed);
+        self.daemon.fence = Some(self.agent.fence());
         self.daemon.flight_setup = Some(self.setups.now(self.agent.coordination()));
         self.daemon.overflows = self.air.radio.overflows();
         self.daemon.screened = self.air.radio.refused();

@@ -42,6 +42,7 @@ fn aircraft(state: StateId, time_ms: u64) -> Arc<AircraftStatus> {
         measurements: wingbeat_api::Measurements::default(),
         mission: None,
         flight_setup: None,
+        fence: None,
         swarm: None,
         avoidance: None,
         separation: None,

@@ -6,7 +6,7 @@ use wingbeat_agent::{
 use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
 use wingbeat_geo::{Instant, Position};
-use wingbeat_protocol::{Absent, AvoidanceView, FormationView, SlotView};
+use wingbeat_protocol::{Absent, AvoidanceView, Fence, FormationView, SlotView};
 use wingbeat_radio::Screened;
 use wingbeat_wire::{Ending, Point, Refused, VehicleId};
 
@@ -47,6 +47,8 @@ pub(crate) struct DaemonStatus {
     pub(crate) log: api::FlightLog,
     /// What the flight is set up with.
     pub(crate) flight_setup: Option<api::FlightSetupNow>,
+    /// Where waypoints may lie.
+    pub(crate) fence: Option<Fence>,
 }
 
 /// Which console holds the lease, who it proved to be, and for how long still.
@@ -108,6 +110,11 @@ pub(crate) fn aircraft(
         measurements: measurements(status, daemon.is_clock_fed),
         mission,
         flight_setup: daemon.flight_setup.clone(),
+        fence: daemon.fence.map(|fence| api::FenceBounds {
+            height_least_m: fence.height_least_m,
+            height_most_m: fence.height_most_m,
+            distance_most_m: fence.distance_most_m,
+        }),
         // No leader and no followers: it flies its own mission.
         swarm: (status.swarm.leader || status.swarm.leader_id.is_some()).then(|| api::Swarm {
             leader: status.swarm.leader,

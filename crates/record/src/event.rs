@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use wingbeat_agent::ParameterName;
 use wingbeat_agent::guardian::{Answer, Before};
 use wingbeat_agent::{
-    FlightRecord, Input, KnownAutopilot, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder,
+    FlightRecord, Input, KnownAutopilot, LogEntry, MissionExtras, Outputs, Owed, ParameterOrder, ParameterValue,
+    ProbeOrder,
     RegionOrder, Reply, Severity,
 };
 use wingbeat_geo::Instant;
@@ -90,6 +91,8 @@ pub enum Event<'a> {
     DirectOrder(Sealed<'a>),
     /// The identity of the flight controller: its system id, whether it was armed, and whether the guardian has it.
     KnownAutopilot(u8, bool, bool),
+    /// The operator's mission with what it states besides its waypoints: an input.
+    MissionWith(Vec<Point>, Box<MissionExtras>),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -213,6 +216,9 @@ impl<'a> Event<'a> {
             Input::Order { opened, is_direct: true } => Self::DirectOrder(Sealed::of(&opened)),
             Input::Operator { id, command } => Self::Operator(id, command),
             Input::Mission(points) => Self::Mission(points.to_vec()),
+            Input::MissionWith(points, extras) => {
+                Self::MissionWith(points.to_vec(), Box::new(extras.clone()))
+            }
             Input::Guard(answer) => Self::Guard(answer),
             Input::Region(order) => Self::Region(order),
             // Numbers and names: nothing of it can fail.
@@ -263,6 +269,7 @@ impl<'a> Event<'a> {
             Self::DirectOrder(sealed) => Input::Order { opened: sealed.open()?, is_direct: true },
             Self::Operator(id, command) => Input::Operator { id, command: *command },
             Self::Mission(points) => Input::Mission(points),
+            Self::MissionWith(points, extras) => Input::MissionWith(points, extras),
             Self::Guard(answer) => Input::Guard(*answer),
             Self::Before(before) => Input::Before(*before),
             Self::KnownAutopilot(system_id, is_armed, is_held) => {
@@ -377,7 +384,7 @@ impl<'a> Event<'a> {
             Self::Order(_) => "order",
             Self::DirectOrder(_) => "direct-order",
             Self::Operator(..) => "operator",
-            Self::Mission(_) => "mission",
+            Self::Mission(_) | Self::MissionWith(..) => "mission",
             Self::Guard(_) => "guard",
             Self::Before(_) => "before",
             Self::KnownAutopilot(..) => "known-autopilot",

@@ -225,7 +225,7 @@ impl LogFile {
             Event::Datagram(sealed) => self.plot_received(at_us, sealed.bytes),
             Event::Broadcast(class, content) => self.plot_sent(at_us, *class, content),
             Event::Operator(id, command) => self.plot_event(at_us, "operator", &format!("{command} ({id})")),
-            Event::Mission(points) => {
+            Event::Mission(points) | Event::MissionWith(points, _) => {
                 self.plot_event(at_us, "mission", &format!("{} waypoints", points.len()))
             }
             Event::Reply(text) => self.plot_event(at_us, "reply", text),

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use wingbeat_agent::guardian::Before;
 use wingbeat_agent::separation::Figures;
 use wingbeat_agent::{
-    Agent, AvoidanceTally, Command, FlightRecord, Input, KnownAutopilot, LogEntry, Outputs, Phase, Rejection,
+    Agent, AvoidanceTally, Command, FlightRecord, Input, KnownAutopilot, LogEntry, MissionExtras, Outputs, Phase,
+    Rejection,
     Reply, Severity, StateId, Status, Text,
 };
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
@@ -862,6 +863,13 @@ impl World {
     /// The operator hands one aircraft a mission.
     pub fn mission(&mut self, vehicle: usize, points: &[Point]) -> Reply {
         self.answered(vehicle, Input::Mission(points))
+    }
+    /// The operator hands one aircraft a mission with what it states besides its waypoints.
+    pub fn mission_with(&mut self, vehicle: usize, points: &[Point], extras: &MissionExtras) -> Reply {
+        match extras.is_none() {
+            true => self.mission(vehicle, points),
+            false => self.answered(vehicle, Input::MissionWith(points, extras)),
+        }
     }
     /// A console takes the lease of one aircraft (true), or none holds it any more.
     pub fn lease(&mut self, vehicle: usize, is_held: bool) {

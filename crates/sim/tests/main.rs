@@ -13,6 +13,7 @@ mod logic;
 mod long_plan;
 mod mbcap;
 mod mission;
+mod mission_extras;
 mod mission_line;
 mod motion;
 mod motion_reference;

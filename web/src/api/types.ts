@@ -1986,6 +1986,18 @@ export interface components {
             text: string;
         };
         /** @description The missions of a file. */
+        MissionFileOptions: {
+            leave_out_payload?: boolean;
+            leave_out_commands?: number[];
+            leave_out?: components["schemas"]["MissionPart"][];
+            home?: components["schemas"]["GeoPoint"];
+            kml_height_least_m?: number | null;
+            height_most_m?: number | null;
+            distance_most_m?: number | null;
+            speed_most_m_s?: number | null;
+        };
+        /** @enum {string} */
+        MissionPart: "hold" | "speed" | "yaw" | "take_off" | "end";
         MissionFileContent: {
             /** @description One from a plan or a list of waypoints; one per path from KML. */
             missions: components["schemas"]["ReadMission"][];

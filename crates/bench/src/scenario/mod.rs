@@ -31,7 +31,7 @@ use wingbeat_cosim::ns3;
 use wingbeat_geo::position::heading_rad;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position, Scale};
 use wingbeat_protocol::swarm::budget::{Budget, Surroundings};
-use wingbeat_protocol::{ConfigError, Fence};
+use wingbeat_protocol::{ConfigError, Fence, MissionExtras};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
 use wingbeat_sim::keys::Signatures;
@@ -395,6 +395,38 @@ impl Scenario {
         self.kind().mission_for(index)
     }
 
+    /// What the file of that mission states, if it has one.
+    pub fn stated_for(&self, index: usize) -> Option<&ReadMission> {
+        self.mission_for(index)?;
+        match &self.task {
+            Task::Own(_) => self.stated.get(index),
+            Task::Swarm(_) | Task::Follow(_) => self.stated.first(),
+        }
+    }
+
+    /// What the mission of an aircraft states besides its waypoints, as its protocol flies it.
+    ///
+    /// # Errors
+    /// The protocol does not fly a part of it, and the part may not be left out.
+    pub fn extras_for(&self, index: usize) -> Result<MissionExtras> {
+        let Some(ReadMission { mission, .. }) = self.stated_for(index) else {
+            return Ok(MissionExtras::default());
+        };
+        let protocol = self.protocol_of(index)?;
+        let refusals = mission.refusals(protocol);
+        ensure!(refusals.is_empty(), "mission {:?}: {}", mission.name, refusals.join("; "));
+        let mut flown = mission.flown(protocol);
+        // The bench configures its flight controllers with the speed of the scenario.
+        flown.speed_m_s = flown.speed_m_s.filter(|speed_m_s| *speed_m_s != self.speed_m_s(index));
+        Ok(wingbeat_onboard::mission::extras(&flown))
+    }
+
+    fn protocol_of(&self, index: usize) -> Result<&'static str> {
+        let config = self.kind().agent_config(index);
+        let agent = Agent::new(config, 0, Instant::ZERO).context("configuration")?;
+        Ok(agent.status(Instant::ZERO).protocol)
+    }
+
     /// When an aircraft leaves its waypoints at the earliest: [`OwnMission::leaves_at_s`].
     pub fn leaves_at_s(&self, index: usize) -> &[f64] {
         self.kind().leaves_at_s(index)
@@ -417,7 +449,7 @@ impl Scenario {
     pub fn notes(&self) -> Result<Vec<String>> {
         self.check()?;
         let mut notes = Vec::new();
-        for (index, ReadMission { mission, notes: of_the_file }) in self.stated.iter().enumerate() {
+        for (index, ReadMission { mission, notes: of_the_file, .. }) in self.stated.iter().enumerate() {
             let mut mission = mission.clone();
             // The bench configures its flight controllers with the speed of the scenario.
             mission.speed_m_s = mission.speed_m_s.filter(|speed_m_s| *speed_m_s != self.speed_m_s(index));
@@ -591,7 +623,8 @@ impl Scenario {
         let mut agent = Agent::new(config, 0, Instant::ZERO).context("configuration")?;
         let Some(points) = kind.mission_for(index) else { return Ok(()) };
         let mut outputs = Outputs::default();
-        agent.handle(Instant::ZERO, Input::Mission(points), &mut outputs);
+        let extras = self.extras_for(index)?;
+        agent.handle(Instant::ZERO, Input::MissionWith(points, &extras), &mut outputs);
         if let Some(Reply::Refused(why)) = outputs.reply {
             bail!("mission {}: {why}", self.name);
         }

@@ -94,7 +94,7 @@ fn file(path: &Path) -> Result<ParameterFile> {
         "{}: found {length} bytes, expected at most {FILE_LEN_MAX}",
         here()
     );
-    Ok(ParameterFile { name: here(), text: std::fs::read_to_string(path).with_context(here)? })
+    Ok(ParameterFile { name: here(), text: super::text_of(path).with_context(here)? })
 }
 
 pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {

@@ -99,7 +99,7 @@ async fn content(remote: &Remote, path: &Path) -> Result<RegionFileContent> {
         "{}: found {length} bytes, expected at most {FILE_LEN_MAX}",
         here()
     );
-    let file = RegionFile { name: here(), text: std::fs::read_to_string(path).with_context(here)? };
+    let file = RegionFile { name: here(), text: super::text_of(path).with_context(here)? };
     Ok(remote.ask(Method::POST, paths::REGION_FILES, Some(&file)).await?.json()?)
 }
 

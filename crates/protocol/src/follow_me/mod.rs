@@ -34,7 +34,7 @@ use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, FlightRecord, Swarm};
 use crate::{
     Action, Actions, Asked, Command, Denied, Details, EndFlight, Fence, Handling, Input, Measured,
-    MissionError, Phase, Protocol, Severity, StateId, Text, View, push, text,
+    MissionError, MissionExtras, Phase, Protocol, Severity, StateId, Text, View, push, text,
 };
 use guidance::Guidance;
 
@@ -87,7 +87,7 @@ impl Protocol for FollowMe {
         "follow_me"
     }
 
-    fn set_mission(&mut self, _mission: &[Point]) -> Result<(), MissionError> {
+    fn set_mission(&mut self, _mission: &[Point], _extras: &MissionExtras) -> Result<(), MissionError> {
         Err(MissionError::Piloted(self.swarm.config().master))
     }
 

@@ -779,7 +779,14 @@ fn a_machine_never_wants_waking_in_the_past() {
 #[test]
 fn a_mission_is_refused() {
     let mut rig = Rig::new(2, Layout::Linear, USUAL);
-    assert!(rig.craft[0].follow.set_mission(&[]).unwrap_err().to_string().contains("flies no mission"));
+    assert!(
+        rig.craft[0]
+            .follow
+            .set_mission(&[], MissionExtras::NONE)
+            .unwrap_err()
+            .to_string()
+            .contains("flies no mission")
+    );
 }
 
 #[test]

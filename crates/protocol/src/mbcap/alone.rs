@@ -136,9 +136,9 @@ impl Mbcap {
                 |&(i, at): &(usize, &DVec3)| obstacle.may_be_near(*at, in_s(i), distance_m, height_m);
             let (i, at) = path.iter().enumerate().find(may_be_near)?;
             let conflict = Conflict { peer, risk: Some(*at) };
-            let room_m = in_s(i) * self.config.planned_speed_m_s + distance_m - safe_m;
+            let room_m = in_s(i) * self.flight.planned_speed_m_s() + distance_m - safe_m;
             // Behind its path too it stops in its way.
-            let braking = libm::ceil(brake_m / (self.config.planned_speed_m_s * hop_s)) as usize;
+            let braking = libm::ceil(brake_m / (self.flight.planned_speed_m_s() * hop_s)) as usize;
             let stops_clear =
                 path.iter().take(braking + 1).all(|p| !obstacle.may_come_near(*p, safe_m, height_m));
             if i > 0 && room_m >= brake_m && stops_clear {
@@ -190,7 +190,7 @@ impl Mbcap {
         }
         // It may hover at the end of its mission without end, or wait for us: this aircraft stands clear of its path, and lands
         // there.
-        let too_long = now.since(since) > self.config.deadlock.timeout(self.config.planned_speed_m_s);
+        let too_long = now.since(since) > self.config.deadlock.timeout(self.flight.planned_speed_m_s());
         if too_long {
             return Some(Step {
                 transition: ordering(Avoiding::EmergencyLand { conflict }, Order::Land),

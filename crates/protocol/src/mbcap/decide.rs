@@ -271,7 +271,7 @@ impl Mbcap {
             | Avoiding::EmergencyLand { .. } => false,
         };
         let conflict = avoiding.conflict().filter(|_| stands)?;
-        let limit = self.config.deadlock.timeout(self.config.planned_speed_m_s);
+        let limit = self.config.deadlock.timeout(self.flight.planned_speed_m_s());
         let Returning { since, stood } = self.returning?;
         (stood + now.since(since) > limit).then(|| Step {
             transition: ordering(Avoiding::EmergencyLand { conflict }, Order::Land),
@@ -283,7 +283,7 @@ impl Mbcap {
     fn check_peer(&self, now: Instant, since: Instant, avoiding: Avoiding) -> Option<Step> {
         let conflict = avoiding.conflict()?;
         let peer = self.neighbours.get(conflict.peer);
-        let too_long = now.since(since) > self.config.deadlock.timeout(self.config.planned_speed_m_s);
+        let too_long = now.since(since) > self.config.deadlock.timeout(self.flight.planned_speed_m_s());
         let is_silent = peer.is_none_or(|p| !p.is_recent(now, self.config.beacon_validity));
         let lands = peer.is_some_and(|p| self.is_below(p));
         let passes = matches!(avoiding, Avoiding::Overtaking { .. });
@@ -356,7 +356,7 @@ impl Mbcap {
         let ours = risk::Trajectory {
             locations: &path,
             age_s: 0.0,
-            speed_m_s: self.config.planned_speed_m_s,
+            speed_m_s: self.flight.planned_speed_m_s(),
             is_normal: false,
             stands: false,
         };
@@ -437,7 +437,7 @@ impl Mbcap {
         let ours = risk::Trajectory {
             locations: &path,
             age_s: 0.0,
-            speed_m_s: self.config.planned_speed_m_s,
+            speed_m_s: self.flight.planned_speed_m_s(),
             is_normal: false,
             stands: false,
         };
@@ -756,7 +756,7 @@ impl Mbcap {
         // The last waypoint counts as reached a stopping distance before it, and that report may have been lost. Then the
         // flight controller has ended its mission, and AUTO would restart it at the first waypoint.
         let may_have_ended =
-            self.is_last_reached() || self.flight.is_at_the_end(self.config.planned_speed_m_s);
+            self.is_last_reached() || self.flight.is_at_the_end(self.flight.planned_speed_m_s());
         let order = match self.flight.route().last().filter(|_| may_have_ended) {
             _ if self.is_returning() => Order::Return,
             Some(&last) => Order::FlyTo(last),

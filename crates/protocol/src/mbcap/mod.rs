@@ -49,7 +49,8 @@ use wingbeat_wire::{Message, Point, Refused, VehicleId};
 use crate::flight::{self, AT_THE_END_M, RouteFlight, Rules};
 use crate::{
     Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Handling, Input, MOVES_M_S,
-    Measured, MissionError, Order, Phase, Protocol, Severity, StateId, Telemetry, Text, View, push, text,
+    Measured, MissionError, MissionExtras, Order, Phase, Protocol, Severity, StateId, Telemetry, Text, View,
+    push, text,
 };
 use beacon::{LastBeacon, LastCourse};
 use config::AsideTests;
@@ -137,7 +138,7 @@ impl Local {
 /// Where the flight leads, in the local frame.
 enum Way<'a> {
     /// Along the mission, each waypoint computed when it is needed: that is a few a second.
-    Mission { local: &'a Local, route: &'a [Point] },
+    Mission { local: &'a Local, route: &'a [Point], extras: &'a MissionExtras },
     /// Home, at this height.
     Home { up_m: f64 },
 }
@@ -151,8 +152,14 @@ impl Waypoints for Way<'_> {
     }
     fn get(&self, index: usize) -> Option<DVec3> {
         match self {
-            Self::Mission { local, route } => route.get(index).map(|w| local.of(w)),
+            Self::Mission { local, route, .. } => route.get(index).map(|w| local.of(w)),
             Self::Home { up_m } => (index == 0).then_some(DVec3::Z * *up_m),
+        }
+    }
+    fn holds_at(&self, index: usize) -> bool {
+        match self {
+            Self::Mission { extras, .. } => !extras.hold(index).is_zero(),
+            Self::Home { .. } => false,
         }
     }
 }
@@ -212,7 +219,7 @@ impl Mbcap {
     fn way<'a>(&'a self, local: &'a Local) -> Way<'a> {
         match self.is_returning() {
             true => Way::Home { up_m: self.motion.here.z },
-            false => Way::Mission { local, route: self.flight.route() },
+            false => Way::Mission { local, route: self.flight.route(), extras: self.flight.extras() },
         }
     }
     /// Whether the mission that it flies is over but for its landing.
@@ -587,9 +594,12 @@ impl Protocol for Mbcap {
         self.config.name
     }
 
-    fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError> {
+    fn set_mission(&mut self, mission: &[Point], extras: &MissionExtras) -> Result<(), MissionError> {
         let state = self.state_id();
-        self.flight.set_route(mission, state)
+        self.flight.set_route(mission, extras, state)
+    }
+    fn extras(&self) -> &MissionExtras {
+        self.flight.extras()
     }
 
     fn set_handling(&mut self, handling: Handling) {
@@ -609,9 +619,14 @@ impl Protocol for Mbcap {
         self.begin_flight(false);
         (self.last_beacon.sent, self.beacon_at) = (0, now);
     }
-    fn take_up(&mut self, route: &[Point], reached: Option<u16>) -> Result<(), MissionError> {
+    fn take_up(
+        &mut self,
+        route: &[Point],
+        extras: &MissionExtras,
+        reached: Option<u16>,
+    ) -> Result<(), MissionError> {
         let state = self.state_id();
-        self.flight.take_up(route, reached, state)
+        self.flight.take_up(route, extras, reached, state)
     }
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         if self.observe(now, &input, out) {

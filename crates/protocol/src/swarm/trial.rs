@@ -10,6 +10,7 @@ use wingbeat_wire::{Plan, Point, VehicleId};
 use super::Config;
 use super::budget::Surroundings;
 use super::plan::{self, PlanError, Task};
+use crate::RouteEnd;
 
 /// Two tries are at least this long apart.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -80,6 +81,17 @@ fn circumstances(config: &Config, meeting: &[(VehicleId, Point)], task: &Task) -
     }
     for w in &task.waypoints {
         [w.latitude_e7, w.longitude_e7, w.height_mm].into_iter().for_each(|number| add(number as u64));
+    }
+    match task.end {
+        RouteEnd::Land => add(0),
+        RouteEnd::LandAt(at) => {
+            add(1);
+            [at.latitude_e7, at.longitude_e7].into_iter().for_each(|number| add(number as u64));
+        }
+        RouteEnd::Return { height_mm } => {
+            add(2);
+            add(height_mm as u64);
+        }
     }
     add(task.heading_rad.map_or(u64::MAX, |heading| (heading / TURNED_RAD) as i64 as u64));
     hash

@@ -52,7 +52,7 @@ pub fn words(event: &Event<'_>) -> String {
             None => number.to_string(),
         },
         Event::Operator(id, command) => format!("{command}, id {id:?}"),
-        Event::Mission(points) => format!("{} waypoints", points.len()),
+        Event::Mission(points) | Event::MissionWith(points, _) => format!("{} waypoints", points.len()),
         Event::Guard(answer) => format!("{answer:?}"),
         Event::Before(before) => format!("{before:?}"),
         Event::KnownAutopilot(system_id, is_armed, is_held) => {
