@@ -56,7 +56,8 @@ fn square() -> [Point; 4] {
 
 /// 4 m/s to the second waypoint and 20 s there, 8 m/s and the nose to the south to the third, 15 s at the last one, and home.
 fn stated() -> MissionExtras {
-    let mut extras = MissionExtras { end: RouteEnd::Return { height_mm: 0 }, ..MissionExtras::default() };
+    let mut extras = MissionExtras::default();
+    extras.end = RouteEnd::Return { height_mm: 0 };
     for leg in [
         LegExtras { speed_cm_s: 400, hold_s: 20, ..LegExtras::none(1) },
         LegExtras { speed_cm_s: 800, yaw_cdeg: Some(18_000), ..LegExtras::none(2) },
@@ -115,7 +116,8 @@ fn speeds_holds_yaws_and_the_return_of_a_mission_are_flown() {
 fn a_mission_lands_where_it_states_and_takes_off_as_high_as_it_states() {
     let me = VehicleId(1);
     let end = RouteEnd::LandAt(point(40.0, 30.0));
-    let extras = MissionExtras { end, take_off_mm: 6_000, ..MissionExtras::default() };
+    let mut extras = MissionExtras::default();
+    (extras.end, extras.take_off_mm) = (end, 6_000);
     let corners = [point(0.0, 0.0), point(0.0, 60.0), point(30.0, 60.0)];
     let sweep = sweep::Config::new(me, 0, 1);
     for (coordination, route) in
