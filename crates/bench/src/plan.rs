@@ -868,7 +868,7 @@ mod tests {
             assert_ne!(text, from);
             let path = folder.path().join("plan.toml");
             std::fs::write(&path, text).unwrap();
-            Plan::read(&path).unwrap().notes(folder.path())
+            Plan::read(&path).and_then(|plan| plan.notes(folder.path()))
         };
         let survey = include_str!("../plans/survey.toml");
         let survey = survey.to_owned() + "\n[vary]\nformation = [\"linear\", \"matrix\"]\n";

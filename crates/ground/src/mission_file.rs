@@ -352,7 +352,7 @@ mod tests {
         let found = read(&file).expect("a mission").missions.remove(0);
         assert_eq!(found.notes, [of_the_file, expected.notes("muscop")].concat());
         assert!(
-            found.notes.len() == 6 && found.notes[4].starts_with("hold of 4.5 s at waypoint 1 of 2 is not")
+            found.notes.len() == 5 && found.notes[4].starts_with("hold of 4.5 s at waypoint 1 of 2 is not")
         );
     }
 
