@@ -68,13 +68,16 @@ fn stated() -> MissionExtras {
     extras
 }
 
-/// Greatest speed over ground and yaws that are seen while the aircraft flies to a waypoint.
+/// Greatest speed over ground and yaws that are seen while the aircraft flies to a waypoint. 4.x begins a leg as it was planned
+/// with the speed before, and brings it to the new speed within seconds: speeds count from then on.
 fn watch(world: &mut World, to: u16) -> (f64, Vec<f64>) {
-    let (mut most_m_s, mut yaws) = (0.0_f64, Vec::new());
+    let (mut most_m_s, mut yaws, begun) = (0.0_f64, Vec::new(), world.now());
     while world.status(0).reached < Some(to) && !is_down(world) {
         world.run_until(world.now() + Duration::from_millis(100));
         let truth = world.truth(0);
-        most_m_s = most_m_s.max(truth.velocity.truncate().length());
+        if world.now().since(begun) >= Duration::from_secs(7) {
+            most_m_s = most_m_s.max(truth.velocity.truncate().length());
+        }
         yaws.push(truth.heading_rad.to_degrees().rem_euclid(360.0));
     }
     (most_m_s, yaws)
@@ -104,8 +107,9 @@ fn speeds_holds_yaws_and_the_return_of_a_mission_are_flown() {
             fly_until(&mut world, is_down);
             let status = world.status(0);
             assert_eq!(status.state, StateId::Finished, "{name}");
-            // Waypoints, and the way home.
-            assert_eq!((status.route_len, status.reached), (5, Some(4)), "{name}");
+            // Waypoints, the climb to the height of the autopilot's own returns (15 m), and the way home.
+            // 4.x counts the last one as reached later than the aircraft stands there, which lands it.
+            assert!(status.route_len == 6 && status.reached >= Some(4), "{name}: {:?}", status.reached);
             let home_m = world.place(0).truncate().length();
             assert!(home_m < 2.0, "{name}: landed {home_m:.1} m from home");
         }
