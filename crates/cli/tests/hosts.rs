@@ -4,13 +4,13 @@
 #![allow(clippy::disallowed_methods, reason = "processes run in real time")]
 
 #[path = "../../radio/tests/namespaces/hosts.rs"]
-mod hosts;
+mod namespaces;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use hosts::{command, enter, new_host, plug_in};
+use namespaces::{command, enter, new_host, plug_in};
 
 const PLAN: &str = r#"
 name = "hosts"
