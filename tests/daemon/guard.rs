@@ -24,7 +24,7 @@ use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
-use wingbeat_agent::guardian::{self, Activity, Modes, Pulse};
+use wingbeat_agent::guardian::{self, Activity, Beat, Modes, Pulse};
 use wingbeat_api::{AircraftStatus, CommandOutcome, StateId, paths};
 use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_v2};
 use wingbeat_autopilot::copter::Mode;
@@ -457,9 +457,10 @@ async fn dies_in_auto(
         switch_channel: 0,
         endpoint: guardian::fingerprint(&format!("tcp:{autopilot}")),
         route: 0,
-        takes_up: false,
+        takes_up: 0,
     };
-    companion.write_all(&pulse.encode()).await.unwrap();
+    let beat = Beat { pulse, sequence: 1, driver_age_ms: 0 };
+    companion.write_all(&beat.encode()).await.unwrap();
     let mut answer = [0; guardian::REPORT_LEN];
     companion.read_exact(&mut answer).await.unwrap();
     assert_eq!(guardian::Report::decode(&answer).unwrap().answer.stance, guardian::Stance::Watching);
@@ -478,10 +479,12 @@ async fn a_companion_that_flies_auto_is_succeeded_too() {
 /// No guardian: a console holds the lease, so that the autopilot's own failsafe is the layer. Prints what
 /// happens after the death in guided flight.
 async fn returns_alone(what: &str, autopilot: SocketAddr, truth: &mut watch::Receiver<Truth>) {
-    let rig = Rig::new(autopilot, false).await;
+    let mut rig = Rig::new(autopilot, false).await;
     let body = r#"{"console":"test","ttl_ms":60000}"#;
     let (code, answer) = ask(rig.api, "POST", paths::LEASE, body).await;
     assert_eq!(code, 200, "{answer}");
+    let grant: wingbeat_api::LeaseGrant = serde_json::from_str(&answer).unwrap();
+    rig.token = grant.token.unwrap();
     let status = rig.until("caught", |s| check(s, "companion loss").passed).await;
     let layers = &check(&status, "companion loss").detail;
     assert!(layers.ends_with("the autopilot: RTL after 5 s in GUIDED, not AUTO"), "{layers}");

@@ -14,6 +14,7 @@ mod flight;
 mod gateway;
 mod gateway_clients;
 mod guard;
+mod identity;
 mod keys;
 mod links;
 mod namespaces;

@@ -138,6 +138,35 @@ async fn what_begins_something_needs_the_lease_and_what_ends_it_does_not() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_keys_too_one_console_at_a_time_is_in_charge() {
+    let clock = Clock::real_time();
+    let (daemons, _hub, _radio) = two_with(clock, |_| wingbeat_onboard::keys::Keys::insecure()).await;
+    let address = daemons[0].address();
+    let press = async |id: &str, command: &str| {
+        let body = format!(r#"{{"id":"{id}","command":"{command}"}}"#);
+        ask(address, "POST", paths::COMMANDS, &body).await
+    };
+    let is_judged =
+        |(code, answer): &(u16, String)| *code == 409 && serde_json::from_str::<CommandReply>(answer).is_ok();
+    assert!(is_judged(&press("a", "setup").await), "a free aircraft asks for no lease");
+    let lease = r#"{"console":"one","ttl_ms":60000}"#;
+    let (code, answer) = ask(address, "POST", paths::LEASE, lease).await;
+    assert_eq!(code, 200, "{answer}");
+    for (id, command) in [("b", "setup"), ("c", "start"), ("d", "engage")] {
+        let (code, answer) = press(id, command).await;
+        assert_eq!((code, error(&answer).code.as_str()), (409, "lease"), "{command}: {answer}");
+        assert!(error(&answer).message.contains("the lease of console \"one\""), "{answer}");
+    }
+    for (id, command) in [("h", "hold"), ("r", "return"), ("l", "land"), ("x", "recover_control")] {
+        let (code, answer) = press(id, command).await;
+        assert_eq!(code, 202, "{command}: {answer}");
+    }
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
+
 /// Passes connections on while `is_open`, and cuts them.
 async fn door(to: SocketAddr, is_open: watch::Receiver<bool>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -204,6 +233,111 @@ async fn the_ground_service_commands_by_radio_an_aircraft_that_http_does_not_rea
     assert_eq!(behind.detail, "effect seen, received by radio");
     assert!(daemons.iter().all(|daemon| !engaged(daemon)));
     drop(ground);
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
+
+/// A ground service with the console's key, whose folder is `state`.
+async fn service(
+    clock: Clock,
+    aircraft: Vec<String>,
+    state: &std::path::Path,
+    radio: Option<HubRadio>,
+) -> Result<wingbeat_ground::Handle, wingbeat_ground::StartError> {
+    let keys = ConsoleKeys { id: CONSOLE, role: Role::Operator, keys: keys_of(fleet_keys().console()) };
+    let config = wingbeat_ground::Config {
+        bind: ([127, 0, 0, 1], 0).into(),
+        aircraft,
+        web_dir: None,
+        tiles: None,
+        parameters: None,
+        records: None,
+        hosts: wingbeat_ground::Hosts::default(),
+        console: Some(ConsoleConfig { keys, clock, state: Some(state.to_owned()), rtcm: None }),
+        protection: Default::default(),
+    };
+    Ground::start_with(config, radio).await
+}
+
+/// Waits until the picture of a service is as expected.
+async fn wait_for(
+    ground: &wingbeat_ground::Handle,
+    what: &str,
+    holds: impl Fn(&wingbeat_api::FleetPicture) -> bool,
+) {
+    let wait = async {
+        while !holds(&ground.picture().await.unwrap()) {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(30), wait).await.unwrap_or_else(|_| panic!("never: {what}"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_service_with_one_key_folder_does_not_start() {
+    let (clock, folder) = (Clock::real_time(), tempfile::tempdir().unwrap());
+    let first = service(clock, vec!["127.0.0.1:1".into()], folder.path(), None).await.unwrap();
+    let second = service(clock, vec!["127.0.0.1:1".into()], folder.path(), None).await;
+    let why = second.map(|_| ()).unwrap_err().to_string();
+    assert!(why.contains("found another wingbeat ground that uses this folder"), "{why}");
+    first.stop().await;
+    service(clock, vec!["127.0.0.1:1".into()], folder.path(), None).await.unwrap().stop().await;
+}
+
+/// The folder was copied when the console was enrolled; the copy's counters are five hours ahead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_of_a_key_folder_takes_no_emergency_order_away_and_is_named() {
+    let clock = Clock::real_time();
+    let (daemons, _hub, radio) = two(clock).await;
+    let (cut, is_open) = watch::channel(true);
+    let behind = door(daemons[1].address(), is_open).await;
+    let [own, copy] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let unix_us = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros();
+    std::fs::write(copy.path().join("datagram-counter"), format!("{}", unix_us + 5 * 3_600_000_000)).unwrap();
+    let all = |second: String| vec![daemons[0].address().to_string(), second];
+    let first = service(clock, all(behind.to_string()), own.path(), Some(radio)).await.unwrap();
+    let spare = service(clock, all(daemons[1].address().to_string()), copy.path(), None).await.unwrap();
+    for ground in [&first, &spare] {
+        wait_for(ground, "both", |p| p.aircraft.iter().filter(|a| a.status.is_some()).count() == 2).await;
+    }
+    let order = async |ground: &wingbeat_ground::Handle, id: &str| {
+        let request =
+            FleetCommandRequest { id: id.into(), command: Command::RecoverControl, vehicles: Vec::new() };
+        ground.command(request).await.unwrap();
+        let is_seen = |c: &wingbeat_api::FleetCommand| {
+            c.id == id
+                && c.results.len() == 2
+                && c.results.iter().all(|r| r.outcome == VehicleOutcome::EffectSeen)
+        };
+        wait_for(ground, id, |p| p.commands.iter().any(is_seen)).await;
+    };
+    order(&first, "first").await;
+    order(&spare, "spare").await;
+    // A program that was started again is silent after 2 s; this one is not.
+    sleep(Duration::from_millis(2_500)).await;
+    order(&first, "again").await;
+    let is_named = |check: &wingbeat_api::Check| {
+        check.name == "console keys" && !check.passed && check.detail.contains(&CONSOLE.to_string())
+    };
+    for ground in [&first, &spare] {
+        wait_for(ground, "named on both pages", |p| {
+            p.aircraft.iter().filter_map(|a| a.status.as_ref()).all(|s| s.checks.iter().any(is_named))
+        })
+        .await;
+    }
+    // The same by radio: HTTP to the second aircraft is cut for the first service.
+    order(&spare, "spare-again").await;
+    cut.send_replace(false);
+    order(&first, "by radio").await;
+    // The spare laptop goes on after the first was started again.
+    first.stop().await;
+    let restarted = service(clock, all(daemons[1].address().to_string()), own.path(), None).await.unwrap();
+    wait_for(&restarted, "both", |p| p.aircraft.iter().filter(|a| a.status.is_some()).count() == 2).await;
+    order(&restarted, "restarted").await;
+    order(&spare, "spare after that").await;
+    restarted.stop().await;
+    spare.stop().await;
     for daemon in daemons {
         daemon.stop().await;
     }

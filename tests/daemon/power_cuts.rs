@@ -179,7 +179,7 @@ async fn left(tree: &Tree, state: &Path, garbled: &Path) -> Left {
     if held.is_ok() {
         flags.overrides.extend([path("secret_key_file"), path("bundle_file")]);
     }
-    let kept = kept::read_or_kept(&flags, Some(folder.path()), config::read).ok();
+    let kept = kept::read_or_kept(&flags, Some(folder.path()), kept::Kept::AsSecure, config::read).ok();
     let base_us = Reserve::open(Some(folder.path()), 0).base_us();
     let (mut taken, mut log_problem) = (false, None);
     let name = kept.as_ref().map(|found| found.settings.daemon.name.clone());

@@ -2,10 +2,13 @@
 //! wind. Where positions err and aircraft stand, the protocol judges.
 
 use wingbeat_autopilot::parameter::{Finding, Watch, Watched};
+use wingbeat_autopilot::telemetry::Gnss;
 use wingbeat_autopilot::{Telemetry, copter};
 use wingbeat_geo::Instant;
-use wingbeat_protocol::swarm::budget::{AIRSPEED_3_M_S, AIRSPEED_4_M_S, Least, wind_most_m_s};
-use wingbeat_protocol::{Handling, Protocol, Text, follow_me, swarm, text};
+use wingbeat_protocol::swarm::budget::{
+    AIRSPEED_3_M_S, AIRSPEED_4_M_S, Budget, ESTIMATE_SHARE, Least, air_m_s, wind_most_m_s,
+};
+use wingbeat_protocol::{Handling, Measured, Protocol, Text, follow_me, swarm, text};
 
 use crate::Coordination;
 use crate::status::Check;
@@ -13,8 +16,8 @@ use crate::status::Check;
 /// No leg is flown faster, metres per second: where the speed cannot be read it may be that.
 const SPEED_MOST_M_S: f64 = 20.0;
 
-/// An estimate of the wind is of the gusts of some seconds, too: so much of the mean it may be.
-const ESTIMATE_SHARE: f64 = 1.5;
+/// A refusal names no slower speed than this, in metres per second: ArduCopter flies no leg slower (`WPNAV_SPEED`).
+const SLOWEST_M_S: f64 = 0.2;
 
 /// What the swarm is configured with, of a protocol that flies one.
 fn swarm_of(coordination: &Coordination) -> Option<&swarm::Config> {
@@ -29,6 +32,17 @@ fn swarm_of(coordination: &Coordination) -> Option<&swarm::Config> {
 /// How its flight controller moves it.
 pub(crate) fn handling(t: &Telemetry) -> Handling {
     if copter::shapes_motion(t.version) { Handling::Shaped } else { Handling::Tracks }
+}
+
+/// Returns what the aircraft measures of where it flies.
+pub(crate) fn measured(t: &Telemetry) -> Measured {
+    let air_m_s = t.measured.wind.map(|wind| air_m_s(wind.speed_m_s, wind.from_rad));
+    let has_lost_fix = t.measured.gnss.is_some_and(|gnss| !gnss.has_fix());
+    Measured {
+        gnss_error_m: t.measured.gnss.and_then(Gnss::error_m),
+        air_m_s,
+        is_blind: has_lost_fix || t.ekf_position == Some(false),
+    }
 }
 
 /// What FollowMe's leader is configured with: a pilot flies this aircraft.
@@ -63,7 +77,7 @@ pub(crate) fn judge(
         None => (true, text!("no swarm")),
         Some(swarm) => match judge_wind(swarm, t).and_then(|()| match led(coordination) {
             Some(config) => judge_pilot(config, t, parameters),
-            None => judge_speed(swarm, parameters, protocol),
+            None => judge_speed(swarm, t, parameters, protocol),
         }) {
             Ok(found) => (true, found),
             Err(why) => (false, why),
@@ -72,6 +86,7 @@ pub(crate) fn judge(
     Check { name: "separation", passed, is_required: true, detail }
 }
 
+/// The distances follow the wind that is measured; beyond what the aircraft holds no distance is enough.
 fn judge_wind(swarm: &swarm::Config, t: &Telemetry) -> Result<(), Text> {
     let stated_m_s = swarm.surroundings.wind_m_s;
     let by_version = t
@@ -81,12 +96,14 @@ fn judge_wind(swarm: &swarm::Config, t: &Telemetry) -> Result<(), Text> {
     let most_m_s = wind_most_m_s(airspeed_m_s);
     if stated_m_s > most_m_s {
         return Err(text!(
-            "wind_m_s {stated_m_s}: at most {most_m_s:.1} is held with {airspeed_m_s} m/s through the air"
+            "wind_m_s {stated_m_s}: at most {most_m_s:.1} is held with {airspeed_m_s} m/s (airspeed_m_s: state yours)"
         ));
     }
     let reported_m_s = t.measured.wind.map_or(0.0, |wind| wind.speed_m_s);
-    if reported_m_s > ESTIMATE_SHARE * stated_m_s {
-        return Err(text!("wind {reported_m_s:.1} m/s, expected {stated_m_s} (wind_m_s): state it at setup"));
+    if reported_m_s > ESTIMATE_SHARE * most_m_s {
+        return Err(text!(
+            "wind {reported_m_s:.1} m/s: a mean of {most_m_s:.1} is held with {airspeed_m_s} m/s (airspeed_m_s)"
+        ));
     }
     Ok(())
 }
@@ -114,20 +131,33 @@ fn judge_pilot(config: &follow_me::Config, t: &Telemetry, parameters: &Watch) ->
     Ok(text!("{distance_m} m at {speed_m_s} m/s ({name}), least {least_m:.0} m"))
 }
 
-fn judge_speed(swarm: &swarm::Config, parameters: &Watch, protocol: &dyn Protocol) -> Result<Text, Text> {
+fn judge_speed(
+    swarm: &swarm::Config,
+    t: &Telemetry,
+    parameters: &Watch,
+    protocol: &dyn Protocol,
+) -> Result<Text, Text> {
     let Some(found_m) = protocol.view().spacing_m else { return Ok(text!("not by the speed")) };
     let speed_m_s = match parameters.finding(Watched::TrackSpeed) {
         Finding::Unknown => return Err(text!("{} not read yet", Watched::TrackSpeed.names().usual)),
         Finding::Known { value, .. } => value.as_f64() / 100.0,
         Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => SPEED_MOST_M_S,
     };
-    let Least { distance_m, term, term_m } = swarm.budget().spacing(speed_m_s);
+    let surroundings = swarm.surroundings.with(measured(t));
+    let budget = Budget { surroundings, ..swarm.budget() };
+    let Least { distance_m, term, term_m } = budget.spacing(speed_m_s);
+    let error_m = surroundings.gnss_error_m;
+    let errs = error_m > swarm.surroundings.gnss_error_m;
     if found_m < distance_m {
+        let why = if errs { text!("GNSS errs by {error_m:.1} m") } else { text!("{term} {term_m:.1} m") };
+        let slower = budget.speed_most_m_s(found_m).filter(|most_m_s| *most_m_s >= SLOWEST_M_S);
+        let or = slower.map_or(text!(""), |most_m_s| text!(", or {most_m_s:.1} m/s"));
         return Err(text!(
-            "distance_m {found_m} at {speed_m_s} m/s, expected at least {distance_m:.1}: {term} {term_m:.1} m"
+            "distance_m {found_m} at {speed_m_s} m/s, expected at least {distance_m:.1}: {why}{or}"
         ));
     }
-    Ok(text!("{found_m} m at {speed_m_s} m/s, least {distance_m:.1} m"))
+    let measured = if errs { text!(" (GNSS errs by {error_m:.1} m)") } else { text!("") };
+    Ok(text!("{found_m} m at {speed_m_s} m/s, least {distance_m:.1} m{measured}"))
 }
 
 #[cfg(test)]
@@ -166,7 +196,12 @@ mod tests {
     fn a_formation_too_close_for_its_speed_is_refused_with_the_numbers() {
         for (distance_m, speed, passed, words) in [
             (50.0, &[1_000.0][..], true, "50 m at 10 m/s, least 29.8 m"),
-            (15.0, &[1_000.0], false, "distance_m 15 at 10 m/s, expected at least 29.8: braking 21.8 m"),
+            (
+                15.0,
+                &[1_000.0],
+                false,
+                "distance_m 15 at 10 m/s, expected at least 29.8: braking 21.8 m, or 4.7 m/s",
+            ),
             (16.0, &[500.0], true, "least 15.6 m"),
             (50.0, &[2_000.0], false, "expected at least 78.3"),
             (50.0, &[], false, "WPNAV_SPEED not read yet"),
@@ -179,16 +214,17 @@ mod tests {
     }
 
     #[test]
-    fn wind_that_is_not_held_or_was_not_stated_is_refused() {
+    fn wind_that_is_not_held_is_refused_and_the_rest_counts() {
         let stated = |m_s| move |c: &mut swarm::Config| c.surroundings.wind_m_s = m_s;
-        let held = "wind_m_s 8: at most 4.5 is held with 10 m/s through the air";
+        let held = "wind_m_s 8: at most 4.5 is held with 10 m/s (airspeed_m_s: state yours)";
         for (stated_m_s, version, reported_m_s, passed, words) in [
             (6.0, OLD, 0.0, true, "50 m"),
             (8.0, OLD, 0.0, false, "at most 6.8"),
             (4.0, NEW, 0.0, true, "50 m"),
             (8.0, NEW, 0.0, false, held),
-            (2.0, NEW, 2.9, true, "50 m"),
-            (2.0, NEW, 3.1, false, "wind 3.1 m/s, expected 2 (wind_m_s): state it at setup"),
+            (2.0, NEW, 6.7, true, "50 m"),
+            (2.0, NEW, 6.9, false, "wind 6.9 m/s: a mean of 4.5 is held with 10 m/s (airspeed_m_s)"),
+            (2.0, OLD, 6.9, true, "50 m"),
         ] {
             let (found, detail) = found(stated(stated_m_s), version, reported_m_s, &[500.0]);
             assert!(found == passed && detail.contains(words), "{stated_m_s}, {reported_m_s}: {detail}");
@@ -197,6 +233,32 @@ mod tests {
             (c.surroundings.wind_m_s, c.airspeed_m_s) = (8.0, Some(18.0));
         };
         assert!(found(strong, NEW, 0.0, &[500.0]).0, "stated");
+    }
+
+    /// A receiver that errs by more than was stated needs the distance of its own error.
+    #[test]
+    fn the_accuracy_that_the_receiver_reports_counts_where_it_is_worse_than_stated() {
+        let of = |h_acc_m: f64, hdop: f64| {
+            let mut config = muscop::Config::new(ME, ME, 3);
+            config.swarm.distance_m = 16.0;
+            let mut t = Telemetry { version: Some(NEW), ..Telemetry::default() };
+            let accuracy_m = (h_acc_m > 0.0).then_some(h_acc_m);
+            t.measured.gnss = Some(Gnss { fix_type: 3, satellites: Some(9), accuracy_m, hdop: Some(hdop) });
+            let protocol = config.begin(1, Instant::ZERO);
+            let check = judge(&config.into(), &t, &reported(&[("WPNAV_SPEED", 500.0)]), &protocol);
+            assert!(check.detail.len() < 87, "{check:?}");
+            (check.passed, check.detail)
+        };
+        assert_eq!(of(0.9, 0.8), (true, text!("16 m at 5 m/s, least 15.6 m")));
+        let (passed, detail) = of(4.0, 0.8);
+        let words = "distance_m 16 at 5 m/s, expected at least 23.9: GNSS errs by 2.0 m";
+        assert!(!passed && detail.contains(words), "{detail}");
+        let (passed, detail) = of(0.0, 4.9);
+        assert!(
+            !passed && detail.contains("GNSS errs by 2.1 m"),
+            "3.5.7 reports the dilution alone: {detail}"
+        );
+        assert!(of(0.0, 1.2).0);
     }
 
     #[test]

@@ -2,21 +2,21 @@
 
 use heapless::Vec;
 use wingbeat_autopilot::Telemetry;
-use wingbeat_autopilot::parameter::Watch;
-use wingbeat_autopilot::telemetry::Gnss;
+use wingbeat_autopilot::parameter::{Watch, Watched};
+use wingbeat_autopilot::telemetry::{ChargeState, Gnss};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Command, Phase, Protocol, Text, text};
 use wingbeat_wire::VehicleId;
 
 use crate::budget;
-use crate::energy::{Reserve, volts};
+use crate::energy::{self, Need, Reserve, volts};
 use crate::fence::{self, Around};
 use crate::guardian::Answer;
 use crate::layers::{self, GroundStation};
 use crate::region::Verdict;
 use crate::settings::Loaded;
 use crate::status::{CHECKS_MAX, Check};
-use crate::{CompanionLoss, Config, settings};
+use crate::{CompanionLoss, Config, home, identity, settings};
 
 /// A report of the EKF older than this is not used.
 const EKF_FRESH: Duration = Duration::from_secs(5);
@@ -33,14 +33,17 @@ pub(crate) const CLOCK: &str = "clock";
 /// As that: it is a gate before arming.
 pub(crate) const REMOTE_ID: &str = "remote ID";
 
+/// As that: a daemon that forgets is better than none.
+pub(crate) const STATE: &str = "state directory";
+
 /// What is judged.
 pub(crate) struct Preflight<'a> {
     pub(crate) config: &'a Config,
     pub(crate) telemetry: &'a Telemetry,
     pub(crate) protocol: &'a dyn Protocol,
     pub(crate) guard: Option<Answer>,
-    /// How long the flight can last, and how long the rest of it takes.
-    pub(crate) energy: Option<(Duration, Duration)>,
+    /// What the rest of the flight needs of the battery.
+    pub(crate) energy: Option<Need>,
     pub(crate) ground: GroundStation<'a>,
     /// From and until when the keys hold, where there are any that expire, and the time: microseconds after 1970.
     pub(crate) keys: Option<((u64, u64), Option<u64>)>,
@@ -69,6 +72,9 @@ fn keys(from_us: u64, until_us: u64, now_us: Option<u64>) -> (bool, Text) {
     }
 }
 
+/// Above this share of its bound an innovation of the position is near the EKF failsafe (`FS_EKF_THRESH` 0.8).
+const DISPUTED: f64 = 0.8;
+
 /// The flight would end as soon as it begins: a limit for another battery, or one that is empty. A voltage without load.
 fn too_low(reserve: &Reserve, found_v: f64) -> Option<Text> {
     let limits = [("return_below_v", reserve.return_below_mv), ("land_below_v", reserve.land_below_mv)];
@@ -88,6 +94,72 @@ fn by_voltage(reserve: &Reserve) -> Text {
     }
 }
 
+/// Judges the worst battery. A battery that is not measured, or is reported no longer, is not known, and does not pass.
+fn battery(config: &Config, t: &Telemetry, parameters: &Watch, energy: Option<Need>) -> (bool, Text) {
+    let reserve = config.energy.unwrap_or_default();
+    let least = config.battery_least_percent;
+    let Some(worst) = energy::worst(&reserve, t) else {
+        return match parameters.integer(Watched::BatteryMonitor) {
+            Some(0) => {
+                (false, text!("not known: BATT_MONITOR is 0, no battery is measured; set BATT_MONITOR"))
+            }
+            Some(_) | None => (false, text!("not known: no battery is reported")),
+        };
+    };
+    let all = t.measured.battery.as_ref();
+    if let Some(number) = all.and_then(|battery| battery.silent()) {
+        return (
+            false,
+            text!(
+                "not known: battery {number} is no longer reported; check its plug and BATT{number}_MONITOR"
+            ),
+        );
+    }
+    let number = worst.number;
+    let of = if all.is_some_and(|battery| battery.readings().count() > 1) {
+        text!("battery {number}: ")
+    } else {
+        text!("")
+    };
+    let voltage = worst.voltage_v.map_or(text!("voltage not known"), |v| text!("{v:.1} V"));
+    if worst.state > ChargeState::Good {
+        let (state, charge) = (worst.state.name(), worst.remaining_percent.map(|p| text!(", {p} %")));
+        let charge = charge.unwrap_or_default();
+        return (
+            false,
+            text!("battery {number}: {state}{charge}, {voltage}, as the flight controller reports"),
+        );
+    }
+    if let Some(why) = worst.voltage_v.and_then(|v| too_low(&reserve, v)).filter(|_| config.energy.is_some())
+    {
+        return (false, text!("{of}{why}"));
+    }
+    let policy = config.energy.as_ref().map(by_voltage).unwrap_or_default();
+    let Some(p) = worst.remaining_percent else {
+        let unwatched =
+            if policy.is_empty() { "; nothing watches it: set energy.return_below_v" } else { "" };
+        return (true, text!("{of}{voltage}, charge not estimated{policy}{unwatched}"));
+    };
+    let passed = p >= least;
+    match energy {
+        Some(need) if need.left < need.needed => {
+            let (left_s, needed_s) = (need.left.as_secs(), need.needed.as_secs());
+            let cure = match need.percent {
+                Some(percent) if percent <= 100.0 => text!("{percent:.0} % would do"),
+                Some(_) => text!("no charge would do: shorten it"),
+                None => text!("charge it"),
+            };
+            (false, text!("{of}{p} %, {voltage}; lasts {left_s} s, the flight takes {needed_s} s: {cure}"))
+        }
+        Some(need) => {
+            let (left_s, needed_s) = (need.left.as_secs(), need.needed.as_secs());
+            let lasts = text!("lasts {left_s} s, the flight takes {needed_s} s");
+            (passed, text!("{of}{p} %, {voltage}, least {least} %; {lasts}{policy}"))
+        }
+        None => (passed, text!("{of}{p} %, {voltage}, least {least} %{policy}")),
+    }
+}
+
 pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECKS_MAX> {
     let Preflight { config, telemetry: t, protocol, guard, energy, ref ground, .. } = judged;
     let view = protocol.view();
@@ -102,15 +174,10 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
         let (passed, detail) = keys(from_us, until_us, now_us);
         check(KEYS, passed, detail);
     }
-    check(
-        "flight controller",
-        t.is_up(now),
-        match t.frame_at {
-            None => text!("no heartbeat received"),
-            Some(at) if !t.is_up(now) => text!("silent for {} ms", now.since(at).as_millis()),
-            Some(_) => text!("heartbeats received"),
-        },
-    );
+    if let Some(several) = identity::several(t, now) {
+        check(several.name, false, several.detail);
+    }
+    check("flight controller", t.is_up(now), identity::line(t, now));
     check(
         "ArduCopter",
         t.is_copter == Some(true),
@@ -134,38 +201,24 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
         },
     );
     let fresh = t.ekf_at.is_some_and(|at| now.since(at) < EKF_FRESH);
+    // The autopilot's own failsafe is near: it holds no position on a filter that disagrees with its receiver.
+    let disputed = t.measured.filter.map(|filter| filter.position).filter(|share| *share >= DISPUTED);
     check(
         "position",
-        t.position.is_some() && fresh && t.ekf_position == Some(true),
+        t.position.is_some() && fresh && t.ekf_position == Some(true) && disputed.is_none(),
         match (t.position, fresh, t.ekf_position) {
             (None, _, _) => text!("unknown"),
             (_, false, _) => text!("no report of the EKF"),
+            (_, _, Some(true)) if disputed.is_some() => {
+                let percent = disputed.unwrap_or_default() * 100.0;
+                text!("the EKF disagrees with GNSS: {percent:.0} % of its bound, expected below 80: wait")
+            }
             (_, _, Some(true)) => text!("known"),
             _ => text!("not valid in the EKF yet"),
         },
     );
-    let least = config.battery_least_percent;
-    let battery = t.measured.battery.as_ref().map(|battery| (battery.voltage_v, battery.remaining_percent));
-    let too_low = config.energy.as_ref().zip(battery).and_then(|(reserve, (v, _))| too_low(reserve, v));
-    let policy = config.energy.as_ref().map(by_voltage).unwrap_or_default();
-    check(
-        "battery",
-        battery.is_some_and(|(_, percent)| percent.is_none_or(|p| p >= least))
-            && energy.is_none_or(|(left, needed)| left >= needed)
-            && too_low.is_none(),
-        match (battery, energy) {
-            (None, _) => text!("unknown"),
-            (Some(_), _) if too_low.is_some() => too_low.unwrap_or_default(),
-            (Some((v, None)), _) => text!("{v:.1} V, charge not estimated{policy}"),
-            (Some((v, Some(p))), None) => text!("{p} %, {v:.1} V, least {least} %{policy}"),
-            (Some((v, Some(p))), Some((left, needed))) => {
-                let (left_s, needed_s) = (left.as_secs(), needed.as_secs());
-                text!(
-                    "{p} %, {v:.1} V, least {least} %; lasts {left_s} s, the flight takes {needed_s} s{policy}"
-                )
-            }
-        },
-    );
+    let (passed, detail) = battery(config, t, ground.parameters, energy);
+    check("battery", passed, detail);
     check(DISARMED, !t.armed, if t.armed { text!("motors are armed") } else { text!("yes") });
     let (caught, layers) = match config.companion_loss {
         CompanionLoss::EndsWithIt => (true, text!("the bench stops its aircraft when it ends")),
@@ -178,6 +231,13 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
     let _ = checks.extend_from_slice(&of_route);
     let (passed, detail) = judged.swarm;
     let _ = checks.push(Check { name: "swarm", passed, is_required: true, detail });
+    let forgets = config.forgets.as_ref().map(|forgets| Check {
+        name: STATE,
+        passed: false,
+        is_required: forgets.is_refused,
+        detail: forgets.why.clone(),
+    });
+    let _ = checks.extend_from_slice(forgets.as_slice());
     let _ = checks.extend_from_slice(judged.clock.as_slice());
     let _ = checks.extend_from_slice(judged.remote_id.as_slice());
     let _ = checks.push(settings::prearm(t, now));
@@ -206,7 +266,10 @@ pub(crate) fn of_route(
         return_height_mm: view.return_height_mm.filter(|_| is_return_height_set),
         speed_m_s: view.route_speed_m_s.filter(|_| is_loaded),
     };
-    let [returns, landing, restart, speed] = settings::required_of_flight(parameters, t.version, loaded);
+    let [mut returns, landing, restart, speed] = settings::required_of_flight(parameters, t.version, loaded);
+    if let Some(why) = home::refusal(t) {
+        (returns.passed, returns.detail) = (false, why);
+    }
     let separation = budget::judge(&config.coordination, t, parameters, protocol);
     [Check { name: "fence", passed, is_required: true, detail }, returns, landing, restart, speed, separation]
 }

@@ -2,18 +2,18 @@
 //!
 //! Nothing in an agent runs by either: its own time is monotonic, and a clock that is set changes none of its deadlines.
 
-use wingbeat_autopilot::gnss_time::GnssTime;
+use wingbeat_autopilot::gnss_time::{BUILT_AFTER_US, GnssTime, GnssTimeEvent};
 use wingbeat_geo::Instant;
-use wingbeat_protocol::{Text, text};
+use wingbeat_protocol::{Severity, Text, text};
 
-use crate::Agent;
 use crate::checks::CLOCK;
 use crate::status::Check;
+use crate::{Agent, Outputs};
 
 /// A clock farther than this from GNSS time is not set: half of the age at which datagrams are refused.
 const OFFSET_MAX_US: u64 = 1_000_000;
-/// 2025-01-01, UTC: a clock that shows an earlier time was never set.
-const SET_US: u64 = 1_735_689_600_000_000;
+/// A clock that shows an earlier time was never set.
+const SET_US: u64 = BUILT_AFTER_US;
 
 /// The clock of this computer and GNSS time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,28 @@ fn span(us: u64) -> Text {
     }
 }
 
+/// Logs a change of GNSS time.
+pub(crate) fn report(event: Option<GnssTimeEvent>, out: &mut Outputs) {
+    let Some(event) = event else { return };
+    out.log(
+        Severity::Warning,
+        match event {
+            GnssTimeEvent::Stepped { by_us } => {
+                let side = if by_us < 0 { "back" } else { "ahead" };
+                text!(
+                    "GNSS time stepped {side} by {}: it counts once it has stood for 1 min",
+                    span(by_us.unsigned_abs())
+                )
+            }
+            GnssTimeEvent::Stood => text!("GNSS time stood for 1 min after its step: it counts"),
+            GnssTimeEvent::Implausible { unix_us } => {
+                let year = 1970 + unix_us / 31_556_952_000_000;
+                text!("GNSS time is of the year {year}: ignored; the receiver's week number is wrong")
+            }
+        },
+    );
+}
+
 impl Agent {
     /// UTC by this computer's clock.
     pub(crate) fn unix_us(&self, now: Instant) -> Option<u64> {
@@ -55,6 +77,17 @@ impl Agent {
     /// however far it is put back, makes keys valid again that the other knows to have expired.
     pub fn latest_us(&self, now: Instant) -> Option<u64> {
         self.unix_us(now).max(self.gnss_time(now).map(|gnss| gnss.unix_us))
+    }
+
+    /// The earlier of the two times, where they are plausible: it judges the age of an order, of which a clock that is ahead
+    /// must refuse none.
+    pub(crate) fn earliest_us(&self, now: Instant) -> Option<u64> {
+        let own = self.unix_us(now).filter(|us| *us >= SET_US);
+        let gnss = self.gnss_time(now).map(|gnss| gnss.unix_us);
+        match (own, gnss) {
+            (Some(own), Some(gnss)) => Some(own.min(gnss)),
+            (own, gnss) => own.or(gnss),
+        }
     }
 
     /// This computer's clock is stated, or was set. Where it was set forward, our datagrams are counted from there on: the

@@ -4,6 +4,7 @@
 use heapless::Vec;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::identity::Version;
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Absent, Command, ConfigError, Denied, MissionError, Phase, StateId, Text};
 use wingbeat_wire::{CommandId, Refused, VehicleId};
 
@@ -161,9 +162,26 @@ pub(crate) struct Commands {
     last: Vec<CommandProgress, COMMANDS_MAX>,
     /// Whether the effect of one is still to be seen.
     open: bool,
+    /// When *Start* was refused in flight first; the others may have been started.
+    start_refused_at: Option<Instant>,
 }
 
+/// An aircraft of a swarm that refused *Start* in flight ends the flight of all after this time if it is not started.
+pub(crate) const START_WAITS: Duration = Duration::from_secs(60);
+
 impl Commands {
+    /// Notes that *Start* was refused in flight. Returns whether that is new.
+    pub(crate) fn refuse_start(&mut self, now: Instant) -> bool {
+        self.start_refused_at.replace(self.start_refused_at.unwrap_or(now)).is_none()
+    }
+    /// Returns when the wait for a start ends, where one was refused in flight.
+    pub(crate) fn start_ends_at(&self) -> Option<Instant> {
+        self.start_refused_at.map(|at| at + START_WAITS)
+    }
+    /// Forgets a refused start: the aircraft was started, or flies no more.
+    pub(crate) fn forget_start(&mut self) {
+        self.start_refused_at = None;
+    }
     pub(crate) fn list(&self) -> &Vec<CommandProgress, COMMANDS_MAX> {
         &self.last
     }
@@ -186,6 +204,9 @@ impl Commands {
         }
         let _ = self.last.push(CommandProgress { id, command, stage: Stage::Accepted });
         self.open = true;
+        if command.concerns_flight() {
+            self.forget_start();
+        }
     }
     /// A command that waited cannot be carried out.
     pub(crate) fn fail(&mut self, command: Command) {

@@ -31,12 +31,27 @@ pub struct Config {
     pub refused: Option<Text>,
     /// What becomes of the aircraft when its companion dies.
     pub companion_loss: CompanionLoss,
+    /// The MAVLink system id of the aircraft's own flight controller; without it the line is listened to.
+    #[serde(default)]
+    pub autopilot_system_id: Option<u8>,
+    /// Why the owner cannot keep what the next agent must know.
+    #[serde(default)]
+    pub forgets: Option<Forgets>,
     /// The ground station's MAVLink system id, from which the autopilot counts heartbeats.
     pub ground_station_system_id: u8,
     /// When the nearness of others alarms.
     pub separation: separation::Thresholds,
     /// What the autopilot's transmitter of Remote ID is given; nothing where it has none.
     pub remote_id: Option<RemoteIdConfig>,
+}
+
+/// An owner that cannot keep what the next agent must know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Forgets {
+    /// The cause.
+    pub why: Text,
+    /// Whether setup is refused: a slip of the operator, and no card that is full or worn.
+    pub is_refused: bool,
 }
 
 /// What is broadcast of an aircraft by Remote ID.
@@ -99,6 +114,8 @@ impl Config {
             clocks_are_set: false,
             refused: None,
             companion_loss: CompanionLoss::default(),
+            autopilot_system_id: None,
+            forgets: None,
             ground_station_system_id: 255,
             separation: separation::Thresholds::default(),
             remote_id: None,
@@ -111,6 +128,10 @@ impl Config {
         // System id 0 addresses all systems.
         let id = f64::from(self.ground_station_system_id);
         ConfigError::range("ground_station_system_id", id, 1.0, 255.0)
+            .and_then(|()| {
+                let own = f64::from(self.autopilot_system_id.unwrap_or(1));
+                ConfigError::range("system_id", own, 1.0, 255.0)
+            })
             .and_then(|()| ConfigError::period("position_interval_ms", self.position_interval, 20, 2_000))
             .map_err(|error| error.within("autopilot"))?;
         let percent = f64::from(self.battery_least_percent);

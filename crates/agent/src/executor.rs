@@ -3,9 +3,10 @@
 
 use heapless::Deque;
 use wingbeat_autopilot::arming::Arm;
+use wingbeat_autopilot::command::Command;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMessage;
-use wingbeat_autopilot::mission::{ItemList, ReadBack, RouteItems, Transfer};
+use wingbeat_autopilot::mission::{ItemList, ReadBack, Transfer};
 use wingbeat_autopilot::mode::SetMode;
 use wingbeat_autopilot::parameter::{Name, Value};
 use wingbeat_autopilot::takeoff::TakeOff;
@@ -15,6 +16,7 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Fence, Order, Protocol, Text, text};
 use wingbeat_wire::Point;
 
+use crate::given;
 use crate::guardian::Modes;
 use crate::owed::Owed;
 use crate::parameters::Requested;
@@ -34,6 +36,8 @@ enum Step {
     Compare,
     /// The speed of AUTO, which each of its beginnings takes from the parameter again.
     RouteSpeed,
+    /// The speed of the leg that is flown, which AUTO forgets where it is entered again.
+    LegSpeed,
     /// The height of RTL.
     ReturnHeight,
 }
@@ -48,6 +52,7 @@ enum Job {
     Climb(TakeOff),
     Fly(FlyTo),
     Load(Transfer),
+    Speed(Command),
     /// [`Executor::returns`] does it.
     Override,
     /// No order's: the mission is read where nothing else is done.
@@ -66,9 +71,8 @@ pub(crate) fn place(point: Point) -> RelativePosition {
 }
 
 /// What of a route goes to the autopilot.
-fn items(route: &[Point]) -> Result<impl ItemList, Failure> {
-    RouteItems::new(route.len(), |i| route.get(i).map(|p| place(*p)))
-        .map_err(|_| Failure::NoEffect { what: "a route that is too long" })
+fn items(protocol: &dyn Protocol) -> Result<impl ItemList, Failure> {
+    given::items(protocol).map_err(|_| Failure::NoEffect { what: "a route that is too long" })
 }
 
 /// A mode that we asked for.
@@ -131,8 +135,8 @@ impl Executor {
                 Step::Climb { height_mm },
                 Step::Mode(Mode::Auto),
             ],
-            Order::Resume => &[Step::Mode(Mode::Auto)],
-            Order::ResumeHeld => &[Step::Compare, Step::Mode(Mode::Auto)],
+            Order::Resume => &[Step::Mode(Mode::Auto), Step::LegSpeed],
+            Order::ResumeHeld => &[Step::Compare, Step::Mode(Mode::Auto), Step::LegSpeed],
             Order::Hold => &[Step::Mode(Mode::Brake)],
             Order::Return => &[Step::Mode(Mode::Rtl)],
             Order::Land => &[Step::Mode(Mode::Land)],
@@ -226,6 +230,7 @@ impl Executor {
                 | Job::Climb(_)
                 | Job::Fly(_)
                 | Job::Load(_)
+                | Job::Speed(_)
                 | Job::Override
                 | Job::Parameters(_),
             )
@@ -243,6 +248,7 @@ impl Executor {
                 | Job::Climb(_)
                 | Job::Fly(_)
                 | Job::Load(_)
+                | Job::Speed(_)
                 | Job::Override
                 | Job::Parameters(_),
             )
@@ -269,6 +275,7 @@ impl Executor {
                 | Job::Climb(_)
                 | Job::Fly(_)
                 | Job::Load(_)
+                | Job::Speed(_)
                 | Job::Override
                 | Job::Read(_),
             )
@@ -286,6 +293,7 @@ impl Executor {
                 | Job::Climb(_)
                 | Job::Fly(_)
                 | Job::Load(_)
+                | Job::Speed(_)
                 | Job::Override
                 | Job::Read(_),
             )
@@ -342,13 +350,16 @@ impl Executor {
         self.order.is_some()
     }
 
-    /// Takes a message of the autopilot; `route` is what is loaded.
-    pub(crate) fn on_message(&mut self, now: Instant, message: &MavMessage, route: &[Point]) {
+    /// Takes a message of the autopilot; the route of `protocol` is what is loaded.
+    pub(crate) fn on_message(&mut self, now: Instant, message: &MavMessage, protocol: &dyn Protocol) {
         match &mut self.job {
             Some(Job::Arm(job)) => job.on_message(message),
             Some(Job::Climb(job)) => job.on_message(now, message),
             // One that is too long fails when it is polled.
-            Some(Job::Load(job)) => items(route).iter().for_each(|items| job.on_message(now, message, items)),
+            Some(Job::Load(job)) => {
+                items(protocol).iter().for_each(|items| job.on_message(now, message, items));
+            }
+            Some(Job::Speed(job)) => job.on_message(now, message),
             Some(Job::Mode(_) | Job::Fly(_) | Job::Read(_)) => {}
             Some(Job::Override | Job::Parameters(_)) | None => self.returns.on_message(now, message),
         }
@@ -366,6 +377,7 @@ impl Executor {
             Some(Job::Climb(job)) => job.due(),
             Some(Job::Fly(job)) => job.due(),
             Some(Job::Load(job)) => job.due(),
+            Some(Job::Speed(job)) => job.due(),
             Some(Job::Override) => self.returns.due(),
             Some(Job::Read(job)) => job.due(),
             Some(Job::Parameters(job)) => job.due(),
@@ -421,10 +433,11 @@ impl Executor {
                 Job::Arm(job) => job.poll(now, telemetry, transmit),
                 Job::Climb(job) => job.poll(now, telemetry, transmit),
                 Job::Fly(job) => job.poll(now, telemetry, transmit),
-                Job::Load(job) => match items(protocol.route()) {
+                Job::Load(job) => match items(protocol) {
                     Ok(items) => job.poll(now, &items, transmit),
                     Err(failure) => Progress::Failed(failure),
                 },
+                Job::Speed(job) => job.poll(now, telemetry, transmit),
                 Job::Override => self.returns.poll(now, transmit),
                 // An order has dropped it.
                 Job::Read(_) | Job::Parameters(_) => Progress::Done,
@@ -513,12 +526,17 @@ impl Executor {
                 is_inside(protocol.fence(), telemetry, point)?;
                 Job::Fly(FlyTo::new(now, place(point)))
             }
-            Step::Load => Job::Load(Transfer::new(now, items(protocol.route())?.count())),
-            Step::Compare => Job::Load(Transfer::comparing(now, items(protocol.route())?.count())),
+            Step::Load => Job::Load(Transfer::new(now, items(protocol)?.count())),
+            Step::Compare => Job::Load(Transfer::comparing(now, items(protocol)?.count())),
             Step::RouteSpeed => {
                 let Some(speed_m_s) = protocol.view().route_speed_m_s else { return Ok(None) };
                 self.returns.set_speed(now, speed_m_s, reported_speed);
                 Job::Override
+            }
+            Step::LegSpeed => {
+                let next = protocol.view().reached.map_or(0, |reached| usize::from(reached) + 1);
+                let Some(speed_m_s) = protocol.extras().speed_m_s(next) else { return Ok(None) };
+                Job::Speed(Command::planned_speed(now, speed_m_s as f32))
             }
             Step::ReturnHeight => {
                 let Some(height_mm) = protocol.view().return_height_mm else { return Ok(None) };

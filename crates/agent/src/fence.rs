@@ -3,13 +3,12 @@
 
 use core::fmt::Write as _;
 
-use wingbeat_autopilot::mission;
 use wingbeat_autopilot::parameter::{Finding, Watch, Watched};
 use wingbeat_geo::{Frame, Position};
 use wingbeat_protocol::{Cut, Protocol, Text, text};
 use wingbeat_wire::Point;
 
-use crate::executor::place;
+use crate::given;
 use crate::region::{RegionFinding, Verdict};
 
 /// The bits of `FENCE_TYPE` (<https://ardupilot.org/copter/docs/parameters.html#fence-type>).
@@ -65,8 +64,8 @@ pub(crate) fn judge(around: &Around<'_>, protocol: &dyn Protocol) -> (bool, Text
     let mut found = text!("the autopilot's");
     if bits & HAS_POLYGONS != 0 && points > 0 {
         let is_of = |verdict: &Verdict| {
-            let route = protocol.route().iter().map(|point| place(*point));
-            i64::from(verdict.points) == points && verdict.route_hash == mission::hash(route)
+            let hash = given::hash(protocol.route(), protocol.extras());
+            i64::from(verdict.points) == points && verdict.route_hash == hash
         };
         match verdict.filter(is_of).map(|verdict| verdict.finding) {
             Some(RegionFinding::Inside) => {
@@ -160,6 +159,7 @@ mod tests {
     use super::*;
     use crate::settings::testing::reported;
     use wingbeat_geo::DVec3;
+    use wingbeat_protocol::MissionExtras;
     use wingbeat_protocol::mission::{Config, Mission};
     use wingbeat_wire::VehicleId;
 
@@ -173,7 +173,7 @@ mod tests {
             let place = Frame::new(HOME).to_position(DVec3::new(east_m, 0.0, 0.0));
             Point { latitude_e7: place.latitude_e7, longitude_e7: place.longitude_e7, height_mm }
         };
-        mission.set_mission(&[at(0.0, 20_000), at(84.0, 48_500)]).unwrap();
+        mission.set_mission(&[at(0.0, 20_000), at(84.0, 48_500)], MissionExtras::NONE).unwrap();
         mission
     }
 
@@ -250,7 +250,7 @@ mod tests {
         parameters.push(("FENCE_TOTAL", 5.0));
         let parameters = reported(&parameters);
         let mission = mission();
-        let route_hash = mission::hash(mission.route().iter().map(|point| place(*point)));
+        let route_hash = given::hash(mission.route(), mission.extras());
         let judged = |route_hash, points, finding| {
             let verdict = Some(Verdict { route_hash, points, finding });
             judge(&Around { verdict, ..around(&parameters) }, &mission)

@@ -22,7 +22,7 @@ impl Agent {
         }
         self.begin_protocol(now);
         if !self.mission.is_empty()
-            && let Err(why) = self.protocol.set_mission(&self.mission)
+            && let Err(why) = self.protocol.set_mission(self.mission.route(), self.mission.extras())
         {
             self.mission.clear();
             out.log(Severity::Warning, text!("the mission is dropped: {why}"));

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+mod admission;
 mod budget;
 mod checks;
 mod clock;
@@ -23,7 +24,11 @@ pub mod energy;
 mod executor;
 mod fence;
 mod flight_setup;
+mod given;
 pub mod guardian;
+mod home;
+mod identity;
+mod lanes;
 mod layers;
 mod loan;
 mod orders;
@@ -39,6 +44,7 @@ mod returns;
 mod senders;
 pub mod separation;
 mod settings;
+mod start_gate;
 mod status;
 mod takeover;
 
@@ -47,7 +53,7 @@ mod tests;
 
 pub use clock::ClockStatus;
 pub use command::{Rejection, Reply, Stage};
-pub use config::{CompanionLoss, Config, Operator, RemoteIdConfig, Signing};
+pub use config::{CompanionLoss, Config, Forgets, Operator, RemoteIdConfig, Signing};
 pub use coordination::Coordination;
 pub use corrections::{CorrectionRefused, CorrectionsStatus};
 pub use loan::{CURES_MAX, Cure};
@@ -69,14 +75,17 @@ pub use wingbeat_autopilot::parameter::{
     Value as ParameterValue, Watched,
 };
 pub use wingbeat_autopilot::remote_id::{self as open_drone_id, OperatorPlace};
+pub use wingbeat_autopilot::telemetry::Known as KnownAutopilot;
 pub use wingbeat_protocol::mbcap::Tally as AvoidanceTally;
 pub use wingbeat_protocol::{Command, ConfigError, FlightRecord, Phase, Severity, StateId, Text, View};
+pub use wingbeat_protocol::{LegExtras, MissionExtras, RouteEnd};
 pub use wingbeat_wire::CommandId;
 
 use command::{Commands, Observation};
 use coordination::ActiveProtocol;
 use corrections::CorrectionsState;
 use executor::Executor;
+use given::Given;
 use guardian::{Activity, Before, Modes, Pulse, Stance};
 use heapless::Vec;
 use loan::Loan;
@@ -85,7 +94,7 @@ use parameters::Requested;
 use passed::LastCommand;
 use rejoin::Rejoin;
 use remote_id::RemoteIdState;
-use senders::{CONSOLES_MAX, SENDERS_MAX, Senders};
+use senders::{SENDERS_MAX, Senders};
 use takeover::{Authority, is_emergency};
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
@@ -102,10 +111,10 @@ use wingbeat_autopilot::signing::SetupSigning;
 use wingbeat_autopilot::streams::Streams;
 use wingbeat_autopilot::telemetry::switch::ModeSwitch;
 use wingbeat_autopilot::telemetry::{Gnss, LINK_TIMEOUT, StreamRequest, TelemetryEvent};
-use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit, mission, rc};
+use wingbeat_autopilot::{Failure, Progress, Telemetry, Transmit, rc};
 use wingbeat_geo::{Duration, Frame as LocalFrame, Instant, Position};
-use wingbeat_protocol::{Absentees, Action, Actions, Order, Route, text};
-use wingbeat_wire::{Claim, Datagram, Draft, Message, Opened, Point, Probe, Refused, VehicleId};
+use wingbeat_protocol::{Absentees, Action, Actions, Fence, Order, text};
+use wingbeat_wire::{Datagram, Draft, Message, Opened, Point, Probe, Refused, VehicleId};
 
 /// What happens to an aircraft.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +142,12 @@ pub enum Input<'a> {
     /// A datagram from the radio: as [`wingbeat_wire::Roster::open`] opened it, or why that refused it, which is counted.
     Datagram(Result<Opened<'a>, Refused>),
     /// An operator's order that came by another path than the radio, opened alike. It is answered like a command.
-    Order(Opened<'a>),
+    Order {
+        /// The order.
+        opened: Opened<'a>,
+        /// Whether the console itself is the peer of the TLS connection: no recording comes this way.
+        is_direct: bool,
+    },
     /// The operator commands.
     Operator {
         /// The sender's id of this command.
@@ -143,6 +157,8 @@ pub enum Input<'a> {
     },
     /// The operator hands over a mission: waypoints, heights above home.
     Mission(&'a [Point]),
+    /// The operator's mission with what it states besides its waypoints.
+    MissionWith(&'a [Point], &'a MissionExtras),
     /// The operator sets the flight up otherwise than configured: protocol and numbers, for this aircraft.
     Coordination(&'a Coordination),
     /// The operator reads the flight controller's parameters, or sets one.
@@ -153,6 +169,14 @@ pub enum Input<'a> {
     Guard(Option<guardian::Answer>),
     /// Who had the aircraft before, as the guardian knows it. Its owner hands this in before the port opens.
     Before(Before),
+    /// The identity of the flight controller, as an agent before this one kept it ([`Agent::known_autopilot`]) or the guardian
+    /// knows it. Its owner hands this in before the port opens.
+    KnownAutopilot {
+        /// The identity.
+        known: KnownAutopilot,
+        /// Whether the guardian has that flight controller and receives it.
+        is_held: bool,
+    },
     /// What the swarm's flight before was, as an agent before this one knew it ([`Agent::flight_record`]). Its owner hands this in
     /// first.
     Flight(&'a FlightRecord),
@@ -175,6 +199,8 @@ pub enum Input<'a> {
     Owed(Owed),
 }
 
+/// A boot of the flight controller takes no longer.
+const BOOTS_WITHIN: Duration = Duration::from_secs(30);
 /// How long another aircraft with our id is remembered after its last datagram.
 const DUPLICATE_ID_FOR: Duration = Duration::from_secs(5);
 /// An aircraft in AUTO stands at the end of its route where it is so near to the last waypoint, metres,
@@ -240,7 +266,7 @@ pub struct Agent {
     /// When it was made.
     began: Instant,
     protocol: ActiveProtocol,
-    mission: Route,
+    mission: Given,
     decoder: Decoder,
     telemetry: Telemetry,
     heartbeat: Heartbeat,
@@ -284,6 +310,8 @@ pub struct Agent {
     /// From and until when keys hold, microseconds after 1970.
     keys_hold_us: Option<(u64, u64)>,
     guard: Option<guardian::Answer>,
+    /// The flight controller that the guardian has and receives.
+    held: Option<u8>,
     /// For the first heartbeat.
     before: Before,
     rejoin: Rejoin,
@@ -302,8 +330,6 @@ pub struct Agent {
     /// The counter of our last datagram.
     counter: u64,
     senders: Senders<SENDERS_MAX>,
-    /// What consoles posted, which is no datagram.
-    posted: Senders<CONSOLES_MAX>,
     orders: Orders,
     last_command: LastCommand,
     /// When a datagram of another aircraft with our id was received.
@@ -326,7 +352,7 @@ impl Agent {
             protocol: config.coordination.begin(seed, now),
             seed,
             began: now,
-            mission: Route::new(),
+            mission: Given::default(),
             decoder: match &config.signing {
                 None => Decoder::default(),
                 Some(Signing { key, setup, .. }) => {
@@ -334,7 +360,11 @@ impl Agent {
                     Decoder::verifying(Verifier::new(key.clone(), unsigned))
                 }
             },
-            telemetry: Telemetry::default(),
+            telemetry: match config.companion_loss {
+                CompanionLoss::FliesOn => Telemetry::identifying(config.autopilot_system_id),
+                // The owner made the line, and one flight controller at its end.
+                CompanionLoss::EndsWithIt => Telemetry::default(),
+            },
             heartbeat: Heartbeat::new(now),
             console: ConsoleHeartbeat::new(config.ground_station_system_id),
             streams: Streams::new(now, config.position_interval),
@@ -369,6 +399,7 @@ impl Agent {
             corrections: CorrectionsState::new(now),
             keys_hold_us: None,
             guard: None,
+            held: None,
             before: Before::Unknown,
             rejoin: Rejoin::default(),
             route_hash: 0,
@@ -380,7 +411,6 @@ impl Agent {
             counter_base_us: 0,
             counter: 0,
             senders: Senders::default(),
-            posted: Senders::default(),
             orders: Orders::default(),
             last_command: LastCommand::default(),
             duplicate_id_at: None,
@@ -417,70 +447,6 @@ impl Agent {
         self.config.coordination.me()
     }
 
-    /// Whether a datagram that claims this can be taken: for its host, which asks before it checks the signature
-    /// ([`wingbeat_wire::Roster::open_if`]).
-    ///
-    /// # Errors
-    /// Our own, one that is not newer than the last of its sender, or one that is too old. An exclusion that is new here may
-    /// be older: it is passed on for as long as its flight.
-    pub fn admits(&self, now: Instant, claim: &Claim) -> Result<(), Refused> {
-        let Claim { from, counter, exclusion } = *claim;
-        if from == self.id() {
-            // One that we have not sent must be proved: our key is used elsewhere.
-            return if counter <= self.counter { Err(Refused::Own) } else { Ok(()) };
-        }
-        self.unless_needed(self.check_age(now, from, counter), exclusion)
-    }
-
-    /// As [`Agent::admits`], for what its sender did not broadcast. A console repeats by radio meanwhile: what it
-    /// broadcasts in 2 s does not overtake what it posts.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn admits_posted(&self, now: Instant, claim: &Claim) -> Result<(), Refused> {
-        let Claim { from, counter, exclusion } = *claim;
-        let is_overtaken = self
-            .senders
-            .newest(from)
-            .is_some_and(|newest| counter < newest.saturating_sub(senders::AGE_MAX_US));
-        let checked = if is_overtaken {
-            Err(Refused::Stale)
-        } else {
-            self.posted.check(now, self.synchronised_us(now), from, counter)
-        };
-        self.unless_needed(checked, exclusion)
-    }
-
-    /// Notes what was posted and admitted, for both paths.
-    fn note_posted(&mut self, now: Instant, from: VehicleId, counter: u64) {
-        if self.posted.check(now, self.synchronised_us(now), from, counter).is_ok() {
-            self.posted.note(now, from, counter);
-            self.senders.note(now, from, counter);
-        }
-    }
-
-    /// An exclusion that was not received counts at any age.
-    fn unless_needed(
-        &self,
-        checked: Result<(), Refused>,
-        exclusion: Option<(u32, VehicleId)>,
-    ) -> Result<(), Refused> {
-        if checked.is_err() && exclusion.is_some_and(|(flight, member)| self.lacks_exclusion(flight, member))
-        {
-            return Ok(());
-        }
-        checked
-    }
-
-    fn check_age(&self, now: Instant, from: VehicleId, counter: u64) -> Result<(), Refused> {
-        self.senders.check(now, self.synchronised_us(now), from, counter)
-    }
-
-    /// UTC, where all clocks are set to it.
-    fn synchronised_us(&self, now: Instant) -> Option<u64> {
-        self.unix_us(now).filter(|_| self.config.clocks_are_set)
-    }
-
     /// The one way in. When it returns, `out` holds everything to do, in order; what it held before is
     /// gone.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
@@ -508,9 +474,12 @@ impl Agent {
             }
             Input::Datagram(Ok(opened)) => self.on_datagram(now, opened, out),
             Input::Datagram(Err(reason)) => self.refuse(reason),
-            Input::Order(opened) => out.reply = Some(self.on_posted_order(now, opened, out)),
+            Input::Order { opened, is_direct } => {
+                out.reply = Some(self.on_posted_order(now, opened, is_direct, out));
+            }
             Input::Operator { id, command } => out.reply = Some(self.obey(now, id, command, out)),
-            Input::Mission(points) => out.reply = Some(self.take_mission(points)),
+            Input::Mission(points) => out.reply = Some(self.take_mission(points, MissionExtras::NONE)),
+            Input::MissionWith(points, extras) => out.reply = Some(self.take_mission(points, extras)),
             Input::Coordination(flight) => out.reply = Some(self.set_flight_up(now, flight, out)),
             Input::Parameters(order) => out.reply = Some(self.begin_parameters(now, order)),
             Input::Region(order) => out.reply = Some(self.on_region(now, order, out)),
@@ -520,6 +489,7 @@ impl Agent {
                     self.before = before;
                 }
             }
+            Input::KnownAutopilot { known, is_held } => self.expect_autopilot(known, is_held, out),
             Input::Flight(record) => self.remember_flight(now, record, out),
             Input::Guard(answer) => self.on_guardian_answer(answer, out),
             Input::GroundStation { what } => self.on_ground_station_command(now, what, out),
@@ -584,8 +554,10 @@ impl Agent {
             consider(self.heartbeat.due(), "heartbeat due");
             consider(self.console.due(), "console's heartbeat due");
             consider(self.streams.due(), "telemetry check due");
-            consider(self.parameters.due(), "parameter check due");
-            consider(self.gnss_clock.due(), "question for the clock due");
+            if self.telemetry.is_copter == Some(true) {
+                consider(self.parameters.due(), "parameter check due");
+                consider(self.gnss_clock.due(), "question for the clock due");
+            }
             consider(self.executor.requested_due(), "parameters asked for");
             consider(self.rejoin.due(), "no position reported yet");
             if self.config.remote_id.is_some() {
@@ -631,6 +603,11 @@ impl Agent {
     /// What the flight is set up with: the protocol and its numbers.
     pub fn coordination(&self) -> &Coordination {
         &self.config.coordination
+    }
+
+    /// Where this aircraft may fly.
+    pub fn fence(&self) -> Fence {
+        self.protocol.fence()
     }
 
     /// The aircraft's own waypoints (the master's mission before setup).
@@ -707,10 +684,11 @@ impl Agent {
             }),
             target: view.target,
             measured: t.measured.clone(),
+            energy: self.energy_status(now),
             clock: self.clock_status(now),
             remote_id: self.remote_id_status(now),
             corrections: self.corrections_status(now),
-            route_hash: (!route.is_empty()).then(|| mission::hash(route.iter().map(|p| executor::place(*p)))),
+            route_hash: (!route.is_empty()).then(|| given::hash(route, self.shown_extras())),
             plan_hash: details.plan_hash,
             route_len: route.len() as u16,
             reached,
@@ -755,7 +733,9 @@ impl Agent {
             swarm: checks::swarm(me, &*self.protocol, duplicate_id, line),
             verdict: self.verdict,
         };
-        checks::preflight(judged, now)
+        let mut checks = checks::preflight(judged, now);
+        let _ = checks.extend_from_slice(self.orders.lanes.judge(now).as_slice());
+        checks
     }
 
     /// What stands against a flight and has one cure.
@@ -806,9 +786,7 @@ impl Agent {
                 | Phase::Aborted => 0,
             },
             // A pilot's aircraft, as far as is known here, is not ours to answer for.
-            takes_up: self.telemetry.system_id.is_none()
-                && self.authority.is_ours()
-                && self.protocol.takes_up(),
+            takes_up: self.takes_up(),
         }
     }
 
@@ -874,11 +852,12 @@ impl Agent {
                         self.catch_up(now, out);
                     }
                     self.judge_energy(now, out);
+                    self.judge_start(now, out);
                 }
             }
             TelemetryEvent::ItemReached(item) => {
-                // Before the waypoints stand home and the take-off.
-                if let Some(waypoint) = item.checked_sub(mission::FIRST_WAYPOINT) {
+                let waypoint = given::items(&*self.protocol).ok().and_then(|items| items.waypoint(item));
+                if let Some(waypoint) = waypoint {
                     self.protocol_input(now, wingbeat_protocol::Input::Reached(waypoint), out);
                 }
             }
@@ -892,7 +871,8 @@ impl Agent {
                 self.judge_first_heartbeat(now, out);
                 self.forget_flight(now);
                 if vehicle.is_copter() {
-                    out.log(Severity::Info, text!("flight controller: {vehicle}"));
+                    let id = self.telemetry.system_id.unwrap_or(0);
+                    out.log(Severity::Info, text!("flight controller: {vehicle}, system {id}"));
                 } else {
                     out.log(
                         Severity::Error,
@@ -905,16 +885,11 @@ impl Agent {
                 out.log(Severity::Warning, text!("the flight controller has rebooted"));
                 self.judge_reboot(now, out);
             }
-            TelemetryEvent::OtherAutopilot(id) => {
-                let ours = self.telemetry.system_id.unwrap_or(0);
-                out.log(
-                    Severity::Warning,
-                    text!("a second autopilot on the line: found system {id}, expected {ours}; ignored"),
-                );
-            }
+            TelemetryEvent::OtherAutopilot(id) => self.report_other(id, out),
+            TelemetryEvent::TwoWithOneId | TelemetryEvent::Several => self.report_several(now, out),
             TelemetryEvent::StatusText { severe, text: line } => {
                 let severity = if severe { Severity::Warning } else { Severity::Info };
-                out.log(severity, text!("flight controller: {line}"));
+                log_whole(severity, &line, out);
                 self.on_status_text(now, &line, out);
             }
             TelemetryEvent::Channels(channels) => self.judge_switch(now, &channels, out),
@@ -930,8 +905,9 @@ impl Agent {
             self.streams.on_message(now, &frame.message);
             self.parameters.on_message(&frame.message);
             let has_fix = self.telemetry.measured.gnss.is_some_and(Gnss::has_fix);
-            self.gnss_clock.on_message(now, has_fix, &frame.message);
-            self.executor.on_message(now, &frame.message, self.protocol.route());
+            let event = self.gnss_clock.on_message(now, has_fix, &frame.message);
+            clock::report(event, out);
+            self.executor.on_message(now, &frame.message, &*self.protocol);
             if let Some(job) = self.executor.reading_begun() {
                 self.rejoin.on_message(now, &frame.message, job, &mut self.mission);
             }
@@ -949,7 +925,8 @@ impl Agent {
             self.telemetry.armed && self.telemetry.mode() == Some(Mode::Auto) && self.may_order();
         let before = core::mem::replace(&mut self.current_item, is_on_route.then_some(item));
         let (Some(before), true) = (before, is_on_route) else { return };
-        let Some(reached) = item.min(before).checked_sub(mission::FIRST_WAYPOINT + 1) else { return };
+        let items = given::items(&*self.protocol).ok();
+        let Some(reached) = items.and_then(|items| items.reached_before(item.min(before))) else { return };
         if self.protocol.view().reached < Some(reached) {
             self.protocol_input(now, wingbeat_protocol::Input::Reached(reached), out);
         }
@@ -984,6 +961,7 @@ impl Agent {
             Some(false) => self.is_located && !is_armed,
             Some(true) | None => true,
         };
+        self.protocol.set_measured(budget::measured(&self.telemetry));
         if is_armed && !self.is_located && self.has_reported {
             return;
         }
@@ -1017,8 +995,8 @@ impl Agent {
     }
 
     fn on_datagram(&mut self, now: Instant, opened: Opened<'_>, out: &mut Outputs) {
-        let (from, counter) = (opened.from(), opened.counter());
-        if let Err(reason) = self.admits(now, &opened.claim()) {
+        let (from, claim) = (opened.from(), opened.claim());
+        if let Err(reason) = self.admits(now, &claim) {
             return self.refuse(reason);
         }
         if from == self.id() {
@@ -1030,9 +1008,9 @@ impl Agent {
             return self.refuse(reason);
         }
         // Before it is judged: what is refused once costs no second signature.
-        let is_new = self.check_age(now, from, counter).is_ok();
+        let is_new = self.check_age(now, &claim).is_ok();
         if is_new {
-            self.senders.note(now, from, counter);
+            self.note_datagram(now, &claim, out);
         }
         let Datagram { flight, message, .. } = &datagram;
         if let Message::Beacon(beacon) = message {
@@ -1084,8 +1062,10 @@ impl Agent {
 
     fn obey(&mut self, now: Instant, id: &str, command: Command, out: &mut Outputs) -> Reply {
         let reply = self.judge_command(now, id, command, out);
-        if reply == Reply::Accepted {
-            out.accepted = Some(command);
+        match &reply {
+            Reply::Accepted => out.accepted = Some(command),
+            Reply::Refused(why) => self.on_refused(now, command, why, out),
+            Reply::AlreadyKnown => {}
         }
         reply
     }
@@ -1141,12 +1121,14 @@ impl Agent {
             return Reply::Refused(why.into());
         }
         self.commands.accept(id, command);
+        self.warn_of_home(command, out);
         if command.concerns_flight() {
             self.waiting = None;
             self.gauge.decide(command);
         }
         // Of a failsafe the operator takes the aircraft back.
         self.authority = Authority::Ours;
+        self.set_height_of_return(command);
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
         Reply::Accepted
     }
@@ -1312,9 +1294,12 @@ impl Agent {
             | Command::Exclude { .. } => return None,
         };
         let mut checks = self.checks(now, &Text::new()).into_iter();
+        let flies = self.telemetry.armed;
         checks.find(|check| {
             let in_the_air = [checks::DISARMED, checks::KEYS, checks::CLOCK, checks::REMOTE_ID];
-            check.is_required && !(check.passed || may_be_armed && in_the_air.contains(&check.name))
+            let is_of_ground = [identity::SEVERAL, checks::STATE].contains(&check.name);
+            let is_waived = in_the_air.contains(&check.name) || is_of_ground && flies;
+            check.is_required && !(check.passed || may_be_armed && is_waived)
         })
     }
 
@@ -1332,6 +1317,16 @@ impl Agent {
             self.verdict,
         );
         checks.into_iter().find(|check| !check.passed)
+    }
+
+    /// Whether a silence is that of a flight controller that boots: ArduCopter speaks before it has found its sensors, and
+    /// then not for seconds. It was received for no longer, and has nothing to fly.
+    fn is_booting(&self, now: Instant) -> bool {
+        let is_young = self.telemetry.boot.boot_ms().is_none_or(|ms| ms < BOOTS_WITHIN.as_millis() as u32);
+        is_young
+            && !self.is_at_stake()
+            && now.since(self.began) < BOOTS_WITHIN
+            && self.telemetry.position.is_none()
     }
 
     /// Whether a heartbeat has come since the line works again.
@@ -1366,6 +1361,7 @@ impl Agent {
             return out.log(Severity::Warning, text!("{command}: refused: {why}"));
         }
         self.authority = Authority::Ours;
+        self.set_height_of_return(command);
         self.protocol_input(now, wingbeat_protocol::Input::Operator(command), out);
     }
 
@@ -1383,7 +1379,7 @@ impl Agent {
         self.begin_protocol(now);
         if !self.mission.is_empty() {
             // It was accepted before, by the same rules.
-            let _ = self.protocol.set_mission(&self.mission);
+            let _ = self.protocol.set_mission(self.mission.route(), self.mission.extras());
         }
         self.executor.clear();
         self.executor.expect_nothing();
@@ -1395,14 +1391,13 @@ impl Agent {
     }
 
     #[inline(never)]
-    fn take_mission(&mut self, points: &[Point]) -> Reply {
-        if let Err(why) = self.protocol.set_mission(points) {
+    fn take_mission(&mut self, points: &[Point], extras: &MissionExtras) -> Reply {
+        if let Err(why) = self.protocol.set_mission(points, extras) {
             return Reply::Refused(why.into());
         }
         self.executor.end_reading();
         self.rejoin = Rejoin::default();
-        // A protocol that takes more than any can keep does not exist; nothing would be flown then.
-        self.mission = Route::from_slice(points).unwrap_or_default();
+        self.mission.set(points, extras);
         Reply::Accepted
     }
 
@@ -1545,7 +1540,9 @@ impl Agent {
     fn work(&mut self, now: Instant, out: &mut Outputs) {
         let up = self.telemetry.is_up(now);
         if self.link_was_up && !up {
-            out.log(Severity::Error, text!("nothing received from the flight controller"));
+            if !self.is_booting(now) {
+                out.log(Severity::Error, text!("nothing received from the flight controller"));
+            }
         } else if up && !self.link_was_up {
             out.log(Severity::Info, text!("the flight controller is connected"));
             // Its state meanwhile is unknown.
@@ -1561,6 +1558,8 @@ impl Agent {
         // fourth waits for the next input.
         for _ in 0..3 {
             let (may_order, restores) = (self.may_order(), self.restores_settings());
+            // Another autopilot is refused, and asked for nothing.
+            let is_copter = self.telemetry.is_copter == Some(true);
             let operator = self.operator_place();
             let speed = self.reported_speed();
             let unix_us = self.latest_us(now);
@@ -1571,8 +1570,10 @@ impl Agent {
             let _ = self.heartbeat.poll(now, &mut transmit);
             let _ = self.console.poll(now, &mut transmit);
             let _ = self.streams.poll(now, &mut transmit);
-            let _ = self.parameters.poll(now, &mut transmit);
-            let _ = self.gnss_clock.poll(now, &mut transmit);
+            if is_copter {
+                let _ = self.parameters.poll(now, &mut transmit);
+                let _ = self.gnss_clock.poll(now, &mut transmit);
+            }
             if let Some(config) = &self.config.remote_id {
                 self.remote_id.poll(now, config, operator, unix_us, &mut transmit);
             }
@@ -1653,6 +1654,24 @@ impl Agent {
             };
             self.protocol_input(now, input, out);
         }
+    }
+}
+
+/// Logs a text of the autopilot, in as many lines as it takes.
+fn log_whole(severity: Severity, line: &str, out: &mut Outputs) {
+    const PREFIX: &str = "flight controller: ";
+    let mut rest = line;
+    loop {
+        let mut room = Text::new().capacity() - PREFIX.len();
+        while !rest.is_char_boundary(room.min(rest.len())) {
+            room -= 1;
+        }
+        let (part, after) = rest.split_at(room.min(rest.len()));
+        out.log(severity, text!("{PREFIX}{part}"));
+        if after.is_empty() {
+            return;
+        }
+        rest = after;
     }
 }
 

@@ -15,6 +15,8 @@ use wingbeat_wire::{
     OrderTaken, Refused, VehicleId,
 };
 
+use crate::lanes::Lanes;
+use crate::senders::{CONSOLES_MAX, Senders};
 use crate::{Agent, Outputs, Rejection, Reply, Stage};
 
 /// So many of the aircraft that receive an order broadcast it again, about: more of them occupy the channel that the
@@ -38,6 +40,10 @@ pub(crate) struct Orders {
     relayed: (Instant, u8),
     /// When the last answer was broadcast, and what it was.
     answered: Option<(Instant, OrderProgress)>,
+    /// Orders that state a session.
+    pub(crate) lanes: Lanes,
+    /// What consoles posted without a session, which is no datagram.
+    pub(crate) posted: Senders<CONSOLES_MAX>,
 }
 
 /// An exclusion as its console sealed it.
@@ -129,22 +135,29 @@ impl Agent {
 
     /// An order that its console sent by another path.
     #[inline(never)]
-    pub(crate) fn on_posted_order(&mut self, now: Instant, opened: Opened<'_>, out: &mut Outputs) -> Reply {
+    pub(crate) fn on_posted_order(
+        &mut self,
+        now: Instant,
+        opened: Opened<'_>,
+        is_direct: bool,
+        out: &mut Outputs,
+    ) -> Reply {
         let refused = |agent: &mut Self, reason| {
             agent.refuse(reason);
             Reply::Refused(Rejection::Order(reason))
         };
-        if let Err(reason) = self.admits_posted(now, &opened.claim()) {
+        let claim = opened.claim();
+        if let Err(reason) = self.admits_posted(now, &claim, is_direct) {
             return refused(self, reason);
         }
         let mut datagram = Datagram::blank();
         if let Err(reason) = opened.read_into(&mut datagram) {
             return refused(self, reason);
         }
-        let Datagram { from, counter, flight, message } = &datagram;
+        let Datagram { flight, message, .. } = &datagram;
         let Message::Order(order) = message else { return refused(self, Refused::UnexpectedSender) };
         // Before it is judged: what is refused once is no longer new.
-        self.note_posted(now, *from, *counter);
+        self.note_posted(now, &claim, is_direct, out);
         if let Err(reason) = self.check_flight(*flight, order.command) {
             return refused(self, reason);
         }
@@ -178,7 +191,7 @@ impl Agent {
             Addressees::Listed(ids) => ids.iter().any(|id| *id != self.id()),
         };
         // Another choice for each repetition (Fibonacci hashing).
-        let share = (self.senders.len() / RELAYS).max(1) as u64;
+        let share = (self.known_senders() / RELAYS).max(1) as u64;
         let drawn = (opened.counter() ^ self.id().0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         if !is_for_others || !drawn.is_multiple_of(share) {
             return;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wingbeat_geo::{DVec3, Instant, Position};
 use wingbeat_protocol::{ConfigError, Phase, StateId};
 
-use crate::{Agent, Config, separation};
+use crate::{Agent, Config, energy, separation};
 
 /// What makes an agent anew, before its first input: the same inputs at the same times then give the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,7 +86,8 @@ impl Agent {
             height_m: t.height_m,
             velocity_m_s: t.velocity_m_s,
             heading_rad: t.heading_rad,
-            battery_percent: t.measured.battery.as_ref().and_then(|battery| battery.remaining_percent),
+            battery_percent: energy::worst(&self.config.energy.unwrap_or_default(), t)
+                .and_then(|worst| worst.remaining_percent),
             nearest: self.separation.view(now).nearest,
         }
     }

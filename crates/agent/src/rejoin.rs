@@ -20,15 +20,16 @@ use core::num::NonZeroU64;
 
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::MavMessage;
-use wingbeat_autopilot::mission::{self, ReadBack};
+use wingbeat_autopilot::mission::ReadBack;
 use wingbeat_autopilot::{Failure, Progress, Transmit};
 use wingbeat_geo::{Duration, Instant, Position};
 use wingbeat_protocol::{
-    Actions, Command, FlightRecord, Input, LISTENS, Phase, Route, Severity, StateId, Text, text,
+    Actions, Command, FlightRecord, Input, LISTENS, MissionExtras, Phase, Severity, StateId, Text, text,
 };
 use wingbeat_wire::Point;
 
-use crate::executor::{self, Executor};
+use crate::executor::Executor;
+use crate::given::Given;
 use crate::guardian::{Before, Modes};
 use crate::status::Check;
 use crate::{Agent, Outputs};
@@ -118,32 +119,20 @@ impl Rejoin {
         self.item = Some(item);
     }
 
-    /// Takes the autopilot's side of the reading; the waypoints go to `mission`.
+    /// Takes the autopilot's side of the reading; the items go to `mission`.
     pub(crate) fn on_message(
         &mut self,
         now: Instant,
         message: &MavMessage,
         job: &mut ReadBack,
-        mission: &mut Route,
+        mission: &mut Given,
     ) {
         let (is_found, differs) = (self.is_found, &mut self.differs);
-        job.on_message(now, message, |index, place| {
-            let point = Point {
-                latitude_e7: place.latitude_e7,
-                longitude_e7: place.longitude_e7,
-                height_mm: place.height_mm,
-            };
-            if !is_found {
-                *differs |=
-                    mission.get(index).is_none_or(|own| !mission::may_hold(executor::place(*own), place));
-                return;
-            }
-            if index >= mission.len() {
-                // It fits: what is longer than any route is refused by the reading.
-                let _ = mission.resize(index + 1, point);
-            }
-            if let Some(slot) = mission.get_mut(index) {
-                *slot = point;
+        job.on_message(now, message, |index, item| {
+            if is_found {
+                mission.take_found(index, item);
+            } else {
+                *differs |= !mission.is_held(index, item);
             }
         });
     }
@@ -158,7 +147,7 @@ impl Rejoin {
         }
     }
 
-    /// Sends what is due. How the reading ended, with the number of waypoints.
+    /// Sends what is due. Returns how the reading ended, with the number of items after the take-off.
     pub(crate) fn poll(
         &self,
         now: Instant,
@@ -169,14 +158,14 @@ impl Rejoin {
         let job = executor.reading(now)?;
         match job.poll(now, transmit) {
             Progress::Pending => None,
-            Progress::Done => Some(Ok(job.waypoints().unwrap_or_default())),
+            Progress::Done => Some(Ok(job.items().unwrap_or_default())),
             Progress::Failed(failure) => Some(Err(failure)),
         }
     }
 
-    /// The waypoint that was reached last, by the current item.
-    fn reached(&self) -> Option<u16> {
-        self.item?.checked_sub(mission::FIRST_WAYPOINT + 1)
+    /// The waypoint of `mission` that was reached last, by the current item.
+    fn reached(&self, mission: &Given) -> Option<u16> {
+        mission.reached_before(self.item?)
     }
 }
 
@@ -260,8 +249,8 @@ impl Agent {
         result: Result<usize, Failure>,
         out: &mut Outputs,
     ) {
-        let waypoints = match result {
-            Ok(waypoints) => waypoints,
+        let items = match result {
+            Ok(items) => items,
             Err(failure) => {
                 self.executor.end_reading();
                 if core::mem::take(&mut self.rejoin.is_found) {
@@ -271,7 +260,11 @@ impl Agent {
                 return self.refuse_flight(now, Why::NotRead, out);
             }
         };
-        let is_one = !self.rejoin.differs && waypoints == self.mission.len();
+        if self.rejoin.is_found {
+            self.mission.end_found();
+        }
+        let is_one = !self.rejoin.differs && items == self.mission.items();
+        let waypoints = self.mission.route().len();
         let hash = self.executor.reading_begun().map_or(0, |read| read.held());
         let item =
             self.rejoin.item.map_or(text!("an item that is not known yet"), |item| text!("item {item}"));
@@ -328,8 +321,8 @@ impl Agent {
         if self.rejoin.item.is_none_or(|item| item == 0) {
             return self.refuse_flight(now, Why::NoItem, out);
         }
-        let reached = self.rejoin.reached();
-        let taken = self.protocol.take_up(&self.mission, reached);
+        let reached = self.rejoin.reached(&self.mission);
+        let taken = self.protocol.take_up(self.mission.route(), self.mission.extras(), reached);
         if taken.is_err() || self.protocol.permits(Command::Resume).is_err() {
             return self.refuse_flight(now, Why::AtTheEnd, out);
         }
@@ -377,10 +370,17 @@ impl Agent {
         let route = self.protocol.route();
         let is_read = matches!(self.rejoin.stage, Stage::Read | Stage::Listening | Stage::Refused(_));
         if route.is_empty() && self.rejoin.is_found && is_read && self.telemetry.armed {
-            let reached = self.rejoin.reached().filter(|reached| usize::from(*reached) < self.mission.len());
-            return (&self.mission, reached);
+            let route = self.mission.route();
+            let reached = self.rejoin.reached(&self.mission);
+            return (route, reached.filter(|reached| usize::from(*reached) < route.len()));
         }
         (route, self.protocol.view().reached)
+    }
+
+    /// The parts of the route of the status besides its waypoints.
+    pub(crate) fn shown_extras(&self) -> &MissionExtras {
+        let is_own = self.protocol.route().is_empty() && !self.shown_route().0.is_empty();
+        if is_own { self.mission.extras() } else { self.protocol.extras() }
     }
 
     /// What the guardian is to know of an aircraft that this agent answers for and has not received yet.

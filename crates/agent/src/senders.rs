@@ -16,7 +16,7 @@ pub(crate) const SENDERS_MAX: usize = ROSTER_MAX;
 pub(crate) const CONSOLES_MAX: usize = ROSTER_MAX - SWARM_MAX;
 
 /// A datagram that was on its way for longer is refused: in this time a prediction of MBCAP ends.
-const AGE_MAX: Duration = Duration::from_secs(2);
+pub(crate) const AGE_MAX: Duration = Duration::from_secs(2);
 /// The same, in the unit of counters.
 pub(crate) const AGE_MAX_US: u64 = AGE_MAX.as_micros() as u64;
 /// So much may two clocks drift apart, microseconds per millisecond: ten times what two crystals of 50 ppm do. It is also the
@@ -26,10 +26,9 @@ const DRIFT_US_PER_MS: i64 = 1;
 /// After so long without a datagram of a sender its clock is not known any more.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// What is known of one sender.
+/// The datagrams of one counter: the newest, and the clock behind it.
 #[derive(Clone, Debug)]
-struct Sender {
-    id: VehicleId,
+pub(crate) struct Window {
     /// Of its newest datagram.
     counter: u64,
     /// The smallest difference of our clock from its counter, as it would be at time zero of our clock if the two had
@@ -37,7 +36,40 @@ struct Sender {
     least_us: i64,
 }
 
-impl Sender {
+impl Window {
+    /// Begins with its first datagram.
+    pub(crate) fn new(now: Instant, counter: u64) -> Self {
+        Self { counter, least_us: difference_us(now, counter).saturating_sub(drift_us(now)) }
+    }
+
+    /// The counter of its newest datagram.
+    pub(crate) fn newest(&self) -> u64 {
+        self.counter
+    }
+
+    /// Whether a datagram was on its way for longer than `age_max`, by the least delay that was seen.
+    fn is_older(&self, now: Instant, counter: u64, age_max: Duration) -> bool {
+        let age_us = signed(age_max.as_micros() as u64);
+        difference_us(now, counter) > self.least_now_us(now).saturating_add(age_us)
+    }
+
+    /// Refuses what is not newer than all before it, and what is older than [`AGE_MAX`]; after [`QUIET`], than
+    /// `quiet_age_max`.
+    pub(crate) fn check(&self, now: Instant, counter: u64, quiet_age_max: Duration) -> Result<(), Refused> {
+        if counter <= self.counter {
+            return Err(Refused::Replayed);
+        }
+        let age_max = if self.is_quiet(now) { quiet_age_max } else { AGE_MAX };
+        if self.is_older(now, counter, age_max) { Err(Refused::Stale) } else { Ok(()) }
+    }
+
+    /// Notes a datagram that was checked and opened.
+    pub(crate) fn note(&mut self, now: Instant, counter: u64) {
+        let least_us = Self::new(now, counter).least_us;
+        self.least_us = if self.is_quiet(now) { least_us } else { self.least_us.min(least_us) };
+        self.counter = self.counter.max(counter);
+    }
+
     /// The least that the difference may be now if the clocks drifted apart.
     fn least_now_us(&self, now: Instant) -> i64 {
         self.least_us.saturating_add(drift_us(now))
@@ -53,6 +85,13 @@ impl Sender {
     fn sent_us(&self) -> i64 {
         signed(self.counter).saturating_add(self.least_us)
     }
+}
+
+/// One sender.
+#[derive(Clone, Debug)]
+struct Sender {
+    id: VehicleId,
+    window: Window,
 }
 
 /// How far clocks may have drifted apart since time zero of ours.
@@ -84,14 +123,12 @@ impl<const N: usize> Senders<N> {
         counter: u64,
     ) -> Result<(), Refused> {
         if let Ok(i) = self.find(id) {
-            let sender = &self.0[i];
-            if counter <= sender.counter {
-                return Err(Refused::Replayed);
+            let window = &self.0[i].window;
+            if !window.is_quiet(now) {
+                return window.check(now, counter, AGE_MAX);
             }
-            let is_old =
-                difference_us(now, counter) > sender.least_now_us(now).saturating_add(signed(AGE_MAX_US));
-            if !sender.is_quiet(now) {
-                return if is_old { Err(Refused::Stale) } else { Ok(()) };
+            if counter <= window.counter {
+                return Err(Refused::Replayed);
             }
         }
         match utc_us {
@@ -102,27 +139,28 @@ impl<const N: usize> Senders<N> {
 
     /// Notes a datagram that was checked and opened. What was posted may be older than what was broadcast.
     pub(crate) fn note(&mut self, now: Instant, id: VehicleId, counter: u64) {
-        let least_us = difference_us(now, counter).saturating_sub(drift_us(now));
         if let Ok(i) = self.find(id) {
-            let sender = &mut self.0[i];
-            sender.least_us = if sender.is_quiet(now) { least_us } else { sender.least_us.min(least_us) };
-            sender.counter = sender.counter.max(counter);
-            return;
+            return self.0[i].window.note(now, counter);
         }
         if self.0.is_full() {
             // Without keys ids have no end. The one that was silent longest makes room.
-            let oldest = (0..self.0.len()).min_by_key(|&i| self.0[i].sent_us());
+            let oldest = (0..self.0.len()).min_by_key(|&i| self.0[i].window.sent_us());
             oldest.map(|i| self.0.remove(i));
         }
         let i = self.0.partition_point(|sender| sender.id < id);
-        let new = Sender { id, counter, least_us };
+        let new = Sender { id, window: Window::new(now, counter) };
         // There is room: see above.
         let _ = self.0.insert(i, new);
     }
 
     /// The counter of a sender's newest datagram.
     pub(crate) fn newest(&self, id: VehicleId) -> Option<u64> {
-        self.find(id).ok().map(|i| self.0[i].counter)
+        self.find(id).ok().map(|i| self.0[i].window.counter)
+    }
+
+    /// Whether this sender is known.
+    pub(crate) fn is_known(&self, id: VehicleId) -> bool {
+        self.find(id).is_ok()
     }
 
     /// How many are known.

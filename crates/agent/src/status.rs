@@ -12,6 +12,7 @@ use wingbeat_wire::{CommandId, Point, VehicleId};
 use crate::clock::ClockStatus;
 use crate::command::Stage;
 use crate::corrections::CorrectionsStatus;
+use crate::energy::EnergyStatus;
 use crate::loan::{CURES_MAX, Cure};
 use crate::remote_id::RemoteIdStatus;
 use crate::separation;
@@ -125,6 +126,8 @@ pub struct Status {
     pub target: Option<Point>,
     /// What the autopilot measures or estimates.
     pub measured: Measurements,
+    /// The flight against the battery; absent where nothing is kept of the battery.
+    pub energy: Option<EnergyStatus>,
     /// GNSS time and this computer's clock, once the flight controller reports it.
     pub clock: Option<ClockStatus>,
     /// Remote ID, where it is configured.
@@ -168,6 +171,6 @@ pub struct Status {
 }
 
 /// Number of preflight checks.
-pub const CHECKS_MAX: usize = 22;
+pub const CHECKS_MAX: usize = 26;
 /// Commands that are remembered.
 pub const COMMANDS_MAX: usize = 8;

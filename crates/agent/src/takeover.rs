@@ -110,13 +110,13 @@ impl Agent {
     pub(crate) fn judge_heartbeat(&mut self, now: Instant, change: HeartbeatChange, out: &mut Outputs) {
         let Some(number) = self.telemetry.mode_number else { return };
         let is_mode_foreign = change.mode && !self.executor.expected(now, number);
+        self.report_crash(change, out);
         if !self.authority.is_ours() {
             if change.mode || change.arming {
                 self.follow_takeover(now, is_mode_foreign, out);
             }
             return;
         }
-        self.report_crash(change, out);
         let is_arming_foreign = change.arming && self.telemetry.armed && !self.executor.arms();
         if !(is_mode_foreign && self.is_at_stake() || is_arming_foreign) {
             return;
@@ -189,11 +189,18 @@ impl Agent {
         if !change.arming || self.telemetry.armed {
             return;
         }
-        let height_m = self.telemetry.height_m;
+        let (height_m, up_m_s) = (self.telemetry.height_m, self.telemetry.velocity_m_s.z);
+        let is_high = height_m > CRASH_ABOVE_M;
         let flies = match self.protocol.view().phase {
             Phase::Moving | Phase::Waiting => true,
-            Phase::Preparing | Phase::Ready | Phase::Aborted => height_m > CRASH_ABOVE_M,
-            Phase::Start | Phase::Ending | Phase::Finished => false,
+            // An aircraft that has landed above its home stands.
+            Phase::Ending => is_high && up_m_s.abs() > STANDS_M_S,
+            Phase::Aborted => {
+                let hovers = self.authority.is_ours() && !self.is_landing();
+                is_high && (hovers || up_m_s.abs() > STANDS_M_S)
+            }
+            Phase::Preparing | Phase::Ready => is_high,
+            Phase::Start | Phase::Finished => is_high && up_m_s.abs() > STANDS_M_S,
         };
         if flies {
             out.log(
@@ -201,6 +208,11 @@ impl Agent {
                 text!("the motors stopped in flight, {height_m:.1} m above home: crashed"),
             );
         }
+    }
+
+    /// Whether the autopilot's mode ends on the ground.
+    fn is_landing(&self) -> bool {
+        matches!(self.telemetry.mode(), Some(Mode::Land | Mode::Rtl))
     }
 
     /// Who has the aircraft, where that is a pilot: what outlives this agent if its owner keeps it.
@@ -336,7 +348,13 @@ impl Agent {
         self.executor.expect_nothing();
         self.rejoin.stop();
         if let Some(by) = authority.taken_by() {
-            out.log(Severity::Warning, text!("{by}; commands nothing until engaged again"));
+            const THEN: &str = "commands nothing until engaged again";
+            if by.len() + 2 + THEN.len() <= by.capacity() {
+                out.log(Severity::Warning, text!("{by}; {THEN}"));
+            } else {
+                out.log(Severity::Warning, by.clone());
+                out.log(Severity::Warning, text!("{THEN}"));
+            }
         }
         self.authority = authority;
         let ending = ending_of(self.telemetry.mode());
@@ -346,3 +364,6 @@ impl Agent {
 
 /// An aircraft that stands is not so high above its home, whatever the slope, metres.
 const CRASH_ABOVE_M: f64 = 3.0;
+
+/// An aircraft that has landed moves slower than this, metres per second.
+const STANDS_M_S: f64 = 0.3;

@@ -2,7 +2,7 @@
 
 use wingbeat_agent::Agent;
 
-/// It grows with the route (600 waypoints) and with the table of neighbours (128), and not beyond this.
+/// It grows with the route (600 waypoints) and with the table of neighbours (110), and not beyond this.
 #[test]
 fn an_agent_takes_at_most_128_kib() {
     let found = size_of::<Agent>();

@@ -33,6 +33,17 @@ pub struct Identity {
     pub protocol: String,
 }
 
+/// Where the waypoints of an aircraft may lie, as it is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FenceBounds {
+    /// Least height above home, metres.
+    pub height_least_m: f64,
+    /// Greatest height above home, metres.
+    pub height_most_m: f64,
+    /// Greatest distance from home, metres.
+    pub distance_most_m: f64,
+}
+
 /// Everything that the console shows of one aircraft.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AircraftStatus {
@@ -68,6 +79,9 @@ pub struct AircraftStatus {
     /// What its flight is set up with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flight_setup: Option<FlightSetupNow>,
+    /// Where waypoints may lie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<FenceBounds>,
     /// Its place in the swarm; absent where it flies a mission of its own, for itself.
     pub swarm: Option<Swarm>,
     /// What it does to avoid others; absent where its protocol does not, and before the flight.
@@ -131,6 +145,12 @@ pub struct Avoidance {
     /// Where it goes to give way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aside: Option<GeoPoint>,
+    /// Whether it receives other aircraft; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receives: Option<bool>,
+    /// Whether other aircraft receive it; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_received: Option<bool>,
 }
 
 /// How near others are and were, as an aircraft reckons from their beacons. It watches, and commands nothing.

@@ -7,7 +7,7 @@ use wingbeat_wire::Command;
 
 use crate::aircraft::{AircraftStatus, GeoPoint, LinkState, LogLine, Refusal};
 use crate::checklist::Checklist;
-use crate::mission::MissionUpload;
+use crate::mission::{MissionPart, MissionUpload};
 
 /// Everything the console needs to draw itself. Sent once when a console connects and again when
 /// missions or the list of aircraft change; between those, [`FleetUpdate`] carries what moved.
@@ -273,17 +273,51 @@ pub struct FleetMissionUpload {
     pub mission: MissionUpload,
 }
 
+/// How a mission file is read. What is absent is as the fleet's aircraft are configured, or as `docs/missions.md` says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MissionFileOptions {
+    /// Leave camera, gimbal, servo and relay commands out, with a note.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub leave_out_payload: bool,
+    /// Numbers of MAVLink commands that are left out, with a note.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leave_out_commands: Vec<u32>,
+    /// Parts that an aircraft may leave out where its protocol does not fly them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leave_out: Vec<MissionPart>,
+    /// Where the aircraft will start: altitudes above sea level are heights above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home: Option<GeoPoint>,
+    /// Height above home to which points of KML paths are raised, and of paths without heights, metres.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kml_height_least_m: Option<f64>,
+    /// No item lies higher above home, metres; that of the fence of the aircraft that has the highest where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub height_most_m: Option<f64>,
+    /// No item lies farther from home, metres.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance_most_m: Option<f64>,
+    /// No speed is greater, metres per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_most_m_s: Option<f64>,
+}
+
 /// POST body: a mission file, to be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MissionFile {
     /// The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) gives the format.
     pub name: String,
     /// Its content.
     pub text: String,
-    /// The protocol that will fly it, as in the aircraft's status: what it does not fly is in the notes then.
+    /// The protocol that will fly it, as in the aircraft's status: what it does not fly is in the notes then. Where it is
+    /// absent, it is that of the fleet if all aircraft fly the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
+    /// How it is read.
+    #[serde(default)]
+    pub options: MissionFileOptions,
 }
 
 /// The missions of a file.
@@ -300,4 +334,7 @@ pub struct ReadMission {
     pub mission: MissionUpload,
     /// What of the file is not flown, or not as it is stated; one line each.
     pub notes: Vec<String>,
+    /// Parts for which an aircraft of the protocol refuses it, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<String>,
 }

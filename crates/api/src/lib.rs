@@ -26,10 +26,10 @@ pub mod regions;
 pub use access::{Access, AuditEntry, AuditLog, SignIn, SignedIn, User, UserRole, Users};
 pub use aircraft::{
     Absent, AircraftStatus, Autopilot, Avoidance, Check, ClosestApproach, CommandOutcome, CommandProgress,
-    CommandReply, CommandRequest, CommandStage, Cure, FlightController, FlightLog, Gateway, GeoPoint,
-    HttpApi, Identity, Keys, KeysValidity, Lease, LeaseGrant, LeaseRequest, LinkFault, LinkFaultKind,
-    LinkState, LogLine, MissionSummary, Navigation, Nearby, Parameter, Radio, Refusal, Separation, Severity,
-    Swarm, SwarmPlan, SwarmSlot,
+    CommandReply, CommandRequest, CommandStage, Cure, FenceBounds, FlightController, FlightLog, Gateway,
+    GeoPoint, HttpApi, Identity, Keys, KeysValidity, Lease, LeaseGrant, LeaseRequest, LinkFault,
+    LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation, Nearby, Parameter, Radio, Refusal,
+    Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
 };
 pub use bundle::{
     BUNDLE_FORMAT, Bundle, BundleReceiving, BundledAircraft, BundledChecklist, BundledClock, BundledFile,
@@ -43,8 +43,8 @@ pub use error::ApiError;
 pub use fleet::{
     Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetCommandNote, FleetCommandReply,
     FleetCommandRequest, FleetCommandResult, FleetLogLine, FleetMission, FleetMissionUpload, FleetPicture,
-    FleetUpdate, MissionFile, MissionFileContent, RadioListening, ReadMission, UnansweredSender,
-    VehicleOutcome,
+    FleetUpdate, MissionFile, MissionFileContent, MissionFileOptions, RadioListening, ReadMission,
+    UnansweredSender, VehicleOutcome,
 };
 pub use flight_setup::{
     FleetFlightSetupWrite, FleetFlightSetups, FlightProtocol, FlightSetup, FlightSetupChoice, FlightSetupKey,
@@ -58,7 +58,7 @@ pub use logs::{
     AutopilotLogRequest, AutopilotLogWork, AutopilotLogs, LOG_PIECE_MAX, LogFile, LogFiles, LogHash, LogKind,
 };
 pub use measurements::Measurements;
-pub use mission::{MissionEnd, MissionItem, MissionUpload};
+pub use mission::{MissionEnd, MissionItem, MissionPart, MissionUpload};
 pub use parameters::{
     ComparedVehicle, FleetParameterRead, FleetParameterWrite, FleetParameters, ParameterComparison,
     ParameterEffect, ParameterFile, ParameterOutcome, ParameterOverlay, ParameterProgress,

@@ -27,14 +27,14 @@ pub struct Measurements {
     pub remote_id: Option<RemoteId>,
 }
 
-/// Battery.
+/// The battery that decisions are made by: of several the worst.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Battery {
-    /// Remaining charge, 0..=100 per cent; absent where the autopilot does not estimate it.
+    /// Remaining charge, 0..=100 per cent, the lowest of any battery; absent where the autopilot estimates none.
     pub remaining_percent: Option<u8>,
-    /// Volts.
+    /// Volts, the lowest of any battery.
     pub voltage_v: f64,
-    /// Amperes; absent where not measured.
+    /// Amperes of the first battery; absent where not measured.
     pub current_a: Option<f64>,
     /// Volts of each cell; empty where they are not measured.
     #[serde(default)]
@@ -42,10 +42,35 @@ pub struct Battery {
     /// Charge drawn so far, milliampere hours; absent where not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumed_mah: Option<u32>,
+    /// Seconds until the reserve begins, at the rate of this flight; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_s: Option<u32>,
+    /// Seconds that the flight takes: on the ground the rest of the route, in flight the return home or, where the aircraft does not
+    /// return, the landing below it; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed_s: Option<u32>,
+    /// Each battery, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batteries: Vec<OneBattery>,
+}
+
+/// One of several batteries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OneBattery {
+    /// Its number as ArduPilot's parameters count, from 1.
+    pub number: u8,
+    /// Remaining charge, per cent; absent where it is not estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining_percent: Option<u8>,
+    /// Volts; absent where not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voltage_v: Option<f64>,
+    /// State that the flight controller reports: `good`, `low`, `critical`, `emergency`, `failed`, `unhealthy` or `not known`.
+    pub state: String,
 }
 
 /// Satellite navigation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Gnss {
     /// MAVLink's GPS_FIX_TYPE: 0 no receiver, 1 no fix, 2 two dimensions, 3 three dimensions, more with
     /// corrections.
@@ -53,6 +78,9 @@ pub struct Gnss {
     /// Satellites in use; absent where not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub satellites: Option<u8>,
+    /// The receiver's own estimate of its horizontal error, metres; absent where not reported: absent is not accurate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy_m: Option<f64>,
 }
 
 /// Corrections of satellite navigation (RTCM 3), which a console broadcasts and the flight controller's receiver is handed.

@@ -25,6 +25,42 @@ pub struct MissionItem {
     /// Ground speed from the waypoint before this one on, metres per second; absent where it does not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_m_s: Option<f64>,
+    /// Yaw on the way to the waypoint, degrees clockwise from north, 0 to less than 360; absent where the flight controller
+    /// turns the aircraft.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yaw_deg: Option<f64>,
+}
+
+/// A part of a mission besides its waypoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MissionPart {
+    /// Times to hold at waypoints.
+    Hold,
+    /// Speeds of legs.
+    Speed,
+    /// Yaws of legs.
+    Yaw,
+    /// The height at which the take-off ends, where it is not that of the first waypoint.
+    TakeOff,
+    /// A landing elsewhere than at the last waypoint, or a return to launch.
+    End,
+}
+
+impl MissionPart {
+    /// All parts.
+    pub const ALL: [Self; 5] = [Self::Hold, Self::Speed, Self::Yaw, Self::TakeOff, Self::End];
+
+    /// Its name in requests, plans and options.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Speed => "speed",
+            Self::Yaw => "yaw",
+            Self::TakeOff => "take_off",
+            Self::End => "end",
+        }
+    }
 }
 
 // serde hands over a reference.
@@ -33,8 +69,9 @@ fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
 
-/// PUT body of a mission, and what GET returns. What a protocol does not fly of it is listed in the notes of the
-/// answer ([`MissionSummary`](crate::MissionSummary)).
+/// PUT body of a mission, and what GET returns. An aircraft refuses a mission with parts that its protocol does not fly,
+/// unless they are in `leave_out`; then they are listed in the notes of the answer
+/// ([`MissionSummary`](crate::MissionSummary)).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MissionUpload {
@@ -53,6 +90,9 @@ pub struct MissionUpload {
     /// How it ends; absent where the mission does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<MissionEnd>,
+    /// Parts that may be left out where the protocol does not fly them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leave_out: Vec<MissionPart>,
 }
 
 /// How a mission ends.
@@ -75,39 +115,45 @@ pub enum MissionEnd {
 /// What a protocol flies of a mission besides its waypoints: for each part why it does not, or `None` where it does.
 struct Rules {
     hold: Option<&'static str>,
+    /// Of the first leg.
+    first_speed: Option<&'static str>,
+    /// Of the other legs.
     speed: Option<&'static str>,
+    yaw: Option<&'static str>,
     take_off: Option<&'static str>,
     end: Option<&'static str>,
 }
 
-/// The flight controller flies the waypoints by its own navigation.
-const OWN_MISSION: Rules = Rules {
-    hold: Some("it flies through its waypoints"),
-    speed: Some("it flies at the speed that it is configured for"),
-    take_off: Some("it climbs straight to the height of its first waypoint"),
-    end: Some("it lands at its last waypoint"),
-};
+/// The flight controller flies the waypoints by its own navigation, with all that belongs to them.
+const OWN_MISSION: Rules =
+    Rules { hold: None, first_speed: None, speed: None, yaw: None, take_off: None, end: None };
 
 /// The mission is an area: the aircraft flies lanes of its own over it.
 const LANES: Rules = Rules {
     hold: Some("the waypoints are corners of the area"),
-    speed: Some("it flies at the speed that it is configured for"),
-    take_off: Some("it climbs straight to the height of the first corner"),
-    end: Some("it lands at the end of its last lane"),
+    first_speed: None,
+    speed: Some("it flies all lanes at the speed of the first"),
+    yaw: Some("the waypoints are corners of the area"),
+    take_off: None,
+    end: None,
 };
 
 /// The leader commands the formation from waypoint to waypoint.
 const FORMATION: Rules = Rules {
     hold: Some("the formation leaves a waypoint when all aircraft have reached it"),
+    first_speed: Some("the formation flies at the speed that its flight controllers are configured for"),
     speed: Some("the formation flies at the speed that its flight controllers are configured for"),
+    yaw: Some("its flight controllers turn the aircraft"),
     take_off: Some("the swarm takes off to the height of the first waypoint"),
-    end: Some("the formation lands at the last waypoint"),
+    end: None,
 };
 
 /// A protocol that is not known here.
 const WAYPOINTS_ONLY: Rules = Rules {
     hold: Some("it is known to fly waypoints only"),
+    first_speed: Some("it is known to fly waypoints only"),
     speed: Some("it is known to fly waypoints only"),
+    yaw: Some("it is known to fly waypoints only"),
     take_off: Some("it is known to fly waypoints only"),
     end: Some("it is known to fly waypoints only"),
 };
@@ -126,52 +172,125 @@ fn rules(protocol: &str) -> Rules {
 impl MissionItem {
     /// A waypoint that is flown to and left without a hold.
     pub const fn at(latitude_deg: f64, longitude_deg: f64, height_m: f64) -> Self {
-        Self { latitude_deg, longitude_deg, height_m, hold_s: 0.0, speed_m_s: None }
+        Self { latitude_deg, longitude_deg, height_m, hold_s: 0.0, speed_m_s: None, yaw_deg: None }
     }
 }
 
 impl MissionUpload {
     /// Waypoints, and nothing beyond them.
     pub fn new(name: impl Into<String>, waypoints: Vec<MissionItem>) -> Self {
-        Self { name: name.into(), waypoints, take_off_height_m: None, speed_m_s: None, end: None }
+        Self {
+            name: name.into(),
+            waypoints,
+            take_off_height_m: None,
+            speed_m_s: None,
+            end: None,
+            leave_out: Vec::new(),
+        }
     }
 
-    /// What the protocol does not fly of this mission: one line each, with the reason. Empty where the mission is
-    /// flown as it is stated.
+    /// Returns what the protocol does not fly of this mission, one line each, with the reason. The list is empty where the
+    /// mission is flown as it is stated.
     pub fn notes(&self, protocol: &str) -> Vec<String> {
+        self.unflown(protocol).into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// Returns the parts that the protocol does not fly and that may not be left out, one line each: an aircraft refuses the
+    /// mission for them.
+    pub fn refusals(&self, protocol: &str) -> Vec<String> {
+        let kept = |(part, line)| match part {
+            Some(part) if !self.leave_out.contains(&part) => {
+                Some(format!("{line} (leave it out with `leave_out`: \"{}\")", part.name()))
+            }
+            Some(_) | None => None,
+        };
+        self.unflown(protocol).into_iter().filter_map(kept).collect()
+    }
+
+    /// Returns the mission as the protocol flies it, without the parts that it does not.
+    #[must_use]
+    pub fn flown(&self, protocol: &str) -> Self {
+        let rules = rules(protocol);
+        let mut flown = self.clone();
+        for (index, item) in flown.waypoints.iter_mut().enumerate() {
+            if rules.hold.is_some() {
+                item.hold_s = 0.0;
+            }
+            if (if index == 0 { rules.first_speed } else { rules.speed }).is_some() {
+                item.speed_m_s = None;
+            }
+            if rules.yaw.is_some() {
+                item.yaw_deg = None;
+            }
+        }
+        if rules.first_speed.is_some() {
+            flown.speed_m_s = None;
+        }
+        if rules.take_off.is_some() {
+            flown.take_off_height_m = None;
+        }
+        if rules.end.is_some() {
+            flown.end = None;
+        }
+        flown
+    }
+
+    /// The parts that the protocol does not fly, one line each. The planned speed is no part: ground stations write it into
+    /// every file.
+    fn unflown(&self, protocol: &str) -> Vec<(Option<MissionPart>, String)> {
         let rules = rules(protocol);
         let mut notes = Vec::new();
-        let mut note = |what: &dyn fmt::Display, reason: Option<&str>| {
+        let mut note = |part: Option<MissionPart>, what: &dyn fmt::Display, reason: Option<&str>| {
             if let Some(reason) = reason {
-                notes.push(format!("{what} not flown under {protocol}: {reason}"));
+                notes.push((part, format!("{what} not flown under {protocol}: {reason}")));
             }
         };
         if let (Some(stated_m), Some(first)) = (self.take_off_height_m, self.waypoints.first())
             && (stated_m - first.height_m).abs() >= SAME_M
         {
-            note(&format_args!("take-off to {stated_m} m is"), rules.take_off);
+            note(Some(MissionPart::TakeOff), &format_args!("take-off to {stated_m} m is"), rules.take_off);
         }
         if let Some(speed_m_s) = self.speed_m_s {
-            note(&format_args!("planned speed of {speed_m_s} m/s is"), rules.speed);
+            note(None, &format_args!("planned speed of {speed_m_s} m/s is"), rules.first_speed);
         }
         let numbers = |stated: &dyn Fn(&MissionItem) -> bool| Numbers {
             stated: (1..).zip(&self.waypoints).filter(|(_, item)| stated(item)).map(|(n, _)| n).collect(),
             of: self.waypoints.len(),
         };
-        let speeds = numbers(&|item| item.speed_m_s.is_some());
+        let mut speeds = numbers(&|item| item.speed_m_s.is_some());
+        if rules.first_speed.is_none() {
+            speeds.stated.retain(|&number| number > 1);
+        }
         if !speeds.stated.is_empty() {
-            note(&format_args!("change of speed on the way to {speeds} is"), rules.speed);
+            note(
+                Some(MissionPart::Speed),
+                &format_args!("change of speed on the way to {speeds} is"),
+                rules.speed,
+            );
+        }
+        let yaws = numbers(&|item| item.yaw_deg.is_some());
+        if !yaws.stated.is_empty() {
+            note(Some(MissionPart::Yaw), &format_args!("yaw on the way to {yaws} is"), rules.yaw);
         }
         let holds = numbers(&|item| item.hold_s > 0.0);
         match (holds.stated.as_slice(), self.waypoints.iter().find(|item| item.hold_s > 0.0)) {
-            (&[_], Some(item)) => note(&format_args!("hold of {} s at {holds} is", item.hold_s), rules.hold),
+            (&[_], Some(item)) => {
+                note(
+                    Some(MissionPart::Hold),
+                    &format_args!("hold of {} s at {holds} is", item.hold_s),
+                    rules.hold,
+                );
+            }
             (&[], _) => {}
-            _ => note(&format_args!("hold times at {holds} are"), rules.hold),
+            _ => note(Some(MissionPart::Hold), &format_args!("hold times at {holds} are"), rules.hold),
         }
         match self.end {
-            Some(MissionEnd::Return) => note(&"return to launch at the end is", rules.end),
+            Some(MissionEnd::Return) => {
+                note(Some(MissionPart::End), &"return to launch at the end is", rules.end);
+            }
             Some(MissionEnd::LandAt { latitude_deg, longitude_deg }) => {
-                note(&format_args!("landing at {latitude_deg:.7}, {longitude_deg:.7} is"), rules.end);
+                let place = format_args!("landing at {latitude_deg:.7}, {longitude_deg:.7} is");
+                note(Some(MissionPart::End), &place, rules.end);
             }
             Some(MissionEnd::Land) | None => {}
         }
@@ -233,6 +352,7 @@ mod tests {
         upload.end = Some(MissionEnd::Return);
         upload.waypoints[2].hold_s = 5.0;
         upload.waypoints[8].speed_m_s = Some(3.0);
+        upload.waypoints[3].yaw_deg = Some(90.0);
         assert_eq!(
             upload.notes("muscop"),
             [
@@ -241,16 +361,30 @@ mod tests {
                  flight controllers are configured for",
                 "change of speed on the way to waypoint 9 of 9 is not flown under muscop: the formation flies at \
                  the speed that its flight controllers are configured for",
+                "yaw on the way to waypoint 4 of 9 is not flown under muscop: its flight controllers turn the aircraft",
                 "hold of 5 s at waypoint 3 of 9 is not flown under muscop: the formation leaves a waypoint when all \
                  aircraft have reached it",
-                "return to launch at the end is not flown under muscop: the formation lands at the last waypoint",
             ]
         );
+        for protocol in ["mission", "mbcap", "mbcap-e"] {
+            assert_eq!(upload.notes(protocol), Vec::<String>::new());
+            assert_eq!(upload.flown(protocol), upload);
+        }
+        assert_eq!(upload.refusals("muscop").len(), 4, "the planned speed is noted, and refuses nothing");
+        assert!(upload.refusals("muscop")[3].ends_with("(leave it out with `leave_out`: \"hold\")"));
+        let flown = MissionUpload { end: upload.end, ..mission() };
+        assert_eq!(upload.flown("muscop"), flown);
+        use MissionPart::{Hold, Speed, TakeOff, Yaw};
+        upload.leave_out = vec![Hold, Speed, TakeOff];
+        assert_eq!(upload.refusals("muscop").len(), 1, "the yaw");
+        upload.leave_out.push(Yaw);
+        assert_eq!(upload.refusals("muscop"), Vec::<String>::new());
+        assert_eq!(upload.notes("sweep").len(), 3);
         let place = MissionEnd::LandAt { latitude_deg: 39.5, longitude_deg: -0.35 };
         let land = MissionUpload { end: Some(place), ..mission() };
         let line =
-            "landing at 39.5000000, -0.3500000 is not flown under mission: it lands at its last waypoint";
-        assert_eq!(land.notes("mission"), [line]);
+            "landing at 39.5000000, -0.3500000 is not flown under own: it is known to fly waypoints only";
+        assert_eq!(land.notes("own"), [line]);
     }
 
     #[test]

@@ -178,7 +178,7 @@ pub struct ParameterReference {
 }
 
 /// An aircraft of the comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ComparedVehicle {
     /// Its id.
     pub id: String,

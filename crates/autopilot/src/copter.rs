@@ -68,6 +68,8 @@ pub const RENAMED: &[Renamed] = &[
     // Its bits are inverted.
     renamed("ARMING_CHECK", "ARMING_SKIPCHK", 1),
     renamed("WPNAV_SPEED", "WP_SPD", 100),
+    renamed("WPNAV_SPEED_UP", "WP_SPD_UP", 100),
+    renamed("WPNAV_SPEED_DN", "WP_SPD_DN", 100),
     renamed("WPNAV_RADIUS", "WP_RADIUS_M", 100),
     renamed("LOIT_SPEED", "LOIT_SPEED_MS", 100),
     renamed("BATT_FS_LOW_ACT", "FS_BATT_ENABLE", 1),

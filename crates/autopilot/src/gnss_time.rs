@@ -5,6 +5,10 @@
 //! clocks by half its own length, whatever waited on the way; with its age it gets worse, because clocks drift apart. The
 //! best one counts. Of the pairs with UTC the smallest difference counts: the boot clock's milliseconds are cut off.
 //!
+//! A receiver's week number may be wrong: at the end of a week it may step back by one, after 1024 weeks it rolls over. So the
+//! first time, and one that steps by more than [`STAND_STEP_US`], counts after it stood for [`STANDS_FOR`]. In between the
+//! time is not known.
+//!
 //! What is not seen here is the autopilot's own error. ArduCopter sets its clock by each fix, as it reads it from the
 //! receiver (`AP_GPS::time_epoch_usec`): where the receiver's driver does not know when a message began, that is late by
 //! the receiver's latency, up to 0.2 s.
@@ -31,9 +35,14 @@ const REPORT_ERROR_US: u64 = 1_000;
 const STEP_US: u64 = 100_000;
 /// Without a report for so long the time is not known any more.
 const FRESH: Duration = Duration::from_secs(60);
-/// 2025-01-01 and 2100-01-01, UTC, microseconds after 1970: a receiver whose week number has rolled over reports a time before,
-/// and no flight takes place after.
-const PLAUSIBLE_US: core::ops::Range<u64> = 1_735_689_600_000_000..4_102_444_800_000_000;
+/// A larger step is a fault of the receiver, or of the time before: each has to stand first.
+const STAND_STEP_US: u64 = 2_000_000;
+/// A time counts after it was reported for so long without another step.
+const STANDS_FOR: Duration = Duration::from_secs(60);
+/// 2026-01-01, UTC, microseconds after 1970: this program was built later. A constant, because builds are reproducible.
+pub const BUILT_AFTER_US: u64 = 1_767_225_600_000_000;
+/// Plausible times: a receiver whose week number has rolled over reports one before, or one more than ten years later.
+pub const PLAUSIBLE_US: core::ops::Range<u64> = BUILT_AFTER_US..BUILT_AFTER_US + 10 * 365 * 86_400_000_000;
 
 /// GNSS time at one instant of the agent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +73,31 @@ fn drift_us(since: Instant, now: Instant) -> u64 {
     now.since(since).as_micros() as u64 * DRIFT_PPM / 1_000_000
 }
 
+/// A change of GNSS time that operators should know of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GnssTimeEvent {
+    /// It stepped by so much, microseconds: it counts once it has stood for a minute.
+    Stepped {
+        /// The step, forward or back.
+        by_us: i64,
+    },
+    /// A time after a step has stood for a minute: it counts.
+    Stood,
+    /// A time of another decade is ignored; reported once.
+    Implausible {
+        /// The time, microseconds after 1970.
+        unix_us: u64,
+    },
+}
+
+/// A time that has to stand before it counts.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    since: Instant,
+    at: Instant,
+    booted_us: u64,
+}
+
 /// The estimate of GNSS time.
 #[derive(Debug)]
 pub struct GnssClock {
@@ -75,12 +109,24 @@ pub struct GnssClock {
     best: Option<Trip>,
     /// When UTC was reported last; by the reports, UTC when the autopilot booted, microseconds after 1970.
     booted: Option<(Instant, u64)>,
+    /// The first time, or that after a step.
+    candidate: Option<Candidate>,
+    /// Whether an implausible time was reported.
+    was_implausible: bool,
 }
 
 impl GnssClock {
     /// The first question is due now.
     pub fn new(now: Instant) -> Self {
-        Self { due: now, first: 0, asked_at: None, best: None, booted: None }
+        Self {
+            due: now,
+            first: 0,
+            asked_at: None,
+            best: None,
+            booted: None,
+            candidate: None,
+            was_implausible: false,
+        }
     }
 
     /// Another autopilot, or another boot of this one.
@@ -115,25 +161,54 @@ impl GnssClock {
 
     /// Takes a message of the autopilot; `has_fix` states whether its receiver has one.
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
-    pub fn on_message(&mut self, now: Instant, has_fix: bool, message: &MavMessage) {
+    pub fn on_message(&mut self, now: Instant, has_fix: bool, message: &MavMessage) -> Option<GnssTimeEvent> {
         match message {
-            MavMessage::TIMESYNC(m) => self.on_answer(now, m),
+            MavMessage::TIMESYNC(m) => {
+                self.on_answer(now, m);
+                None
+            }
             // Without a fix its clock may have been set by a ground station.
             MavMessage::SYSTEM_TIME(m) if has_fix => {
-                let booted_us = m.time_unix_usec.checked_sub(u64::from(m.time_boot_ms) * 1_000);
-                let Some(booted_us) = booted_us.filter(|_| PLAUSIBLE_US.contains(&m.time_unix_usec)) else {
-                    return;
-                };
-                // A larger one counts when the smallest may have drifted so far.
-                let least_us = match self.booted {
-                    Some((at, before)) if before.abs_diff(booted_us) <= STEP_US => {
-                        booted_us.min(before + drift_us(at, now))
-                    }
-                    Some(_) | None => booted_us,
-                };
-                self.booted = Some((now, least_us));
+                self.on_report(now, m.time_unix_usec, u64::from(m.time_boot_ms) * 1_000)
             }
-            _ => {}
+            _ => None,
+        }
+    }
+
+    fn on_report(&mut self, now: Instant, unix_us: u64, boot_us: u64) -> Option<GnssTimeEvent> {
+        let booted_us = unix_us.checked_sub(boot_us).filter(|_| PLAUSIBLE_US.contains(&unix_us));
+        let Some(booted_us) = booted_us else {
+            // Before its first fix a clock shows 1970.
+            let is_told = unix_us < boot_us.saturating_add(STAND_STEP_US) || self.was_implausible;
+            self.was_implausible |= !is_told;
+            return (!is_told).then_some(GnssTimeEvent::Implausible { unix_us });
+        };
+        if let Some((at, before)) = self.booted
+            && before.abs_diff(booted_us) <= STAND_STEP_US
+        {
+            // A larger one counts when the smallest may have drifted so far.
+            let is_same = before.abs_diff(booted_us) <= STEP_US;
+            let least_us = if is_same { booted_us.min(before + drift_us(at, now)) } else { booted_us };
+            (self.booted, self.candidate) = (Some((now, least_us)), None);
+            return None;
+        }
+        let known = self.booted.map(|(_, before)| before);
+        match &mut self.candidate {
+            Some(held)
+                if held.booted_us.abs_diff(booted_us) <= STAND_STEP_US && now.since(held.at) < FRESH =>
+            {
+                held.at = now;
+                if now.since(held.since) < STANDS_FOR {
+                    return None;
+                }
+                (self.booted, self.candidate) = (Some((now, booted_us)), None);
+                known.map(|_| GnssTimeEvent::Stood)
+            }
+            _ => {
+                self.candidate = Some(Candidate { since: now, at: now, booted_us });
+                let step = |before: u64| GnssTimeEvent::Stepped { by_us: booted_us as i64 - before as i64 };
+                known.map(step)
+            }
         }
     }
 
@@ -155,8 +230,11 @@ impl GnssClock {
         }
     }
 
-    /// GNSS time now; nothing before both messages came, and where it is not reported any more.
+    /// GNSS time now; nothing before both messages came, while a time has to stand, and where it is not reported any more.
     pub fn time(&self, now: Instant) -> Option<GnssTime> {
+        if self.candidate.is_some() {
+            return None;
+        }
         let (_, booted_us) = self.booted.filter(|(at, _)| now.since(*at) < FRESH)?;
         let trip = self.best?;
         let since_boot_us = (now.as_micros() as i64).saturating_add(trip.ahead_us);
@@ -196,7 +274,7 @@ mod tests {
         arrives
     }
 
-    fn report(clock: &mut GnssClock, now: Instant, has_fix: bool, booted_us: u64) {
+    fn report(clock: &mut GnssClock, now: Instant, has_fix: bool, booted_us: u64) -> Option<GnssTimeEvent> {
         let since_us = now.as_micros() + AHEAD_US;
         clock.on_message(
             now,
@@ -205,7 +283,7 @@ mod tests {
                 time_unix_usec: booted_us + since_us,
                 time_boot_ms: (since_us / 1_000) as u32,
             }),
-        );
+        )
     }
 
     fn error_us(clock: &GnssClock, now: Instant) -> u64 {
@@ -215,11 +293,18 @@ mod tests {
         off_us
     }
 
+    /// A clock whose time has stood, and when.
+    fn stood() -> (GnssClock, Instant) {
+        let mut clock = GnssClock::new(Instant::ZERO);
+        for s in [0, 30, 60] {
+            report(&mut clock, Instant::from_millis(s * 1_000 + 1), true, BOOTED_US);
+        }
+        (clock, Instant::from_millis(60_002))
+    }
+
     #[test]
     fn the_shortest_round_trip_counts_and_the_bound_holds() {
-        let mut clock = GnssClock::new(Instant::ZERO);
-        let mut now = Instant::from_millis(20);
-        report(&mut clock, now, true, BOOTED_US);
+        let (mut clock, mut now) = stood();
         assert_eq!(clock.time(now), None, "no round trip yet");
         // All of the delay on one way: the worst that half a round trip bounds.
         ask(&mut clock, now, 80_000, 0);
@@ -234,9 +319,7 @@ mod tests {
 
     #[test]
     fn nothing_counts_but_the_answer_to_the_last_question() {
-        let mut clock = GnssClock::new(Instant::ZERO);
-        report(&mut clock, Instant::from_millis(1), true, BOOTED_US);
-        let now = Instant::from_millis(5);
+        let (mut clock, now) = stood();
         sent(|t| clock.poll(now, t).unwrap());
         let answers = [(0, nanoseconds(now)), (-1, nanoseconds(now)), (9, 4_999_000), (9, 0)];
         for (tc1, ts1) in answers {
@@ -250,28 +333,103 @@ mod tests {
         assert_eq!(clock.time(late), None);
     }
 
+    const WEEK_US: u64 = 7 * 86_400_000_000;
+
     #[test]
-    fn a_time_without_a_fix_of_another_age_or_no_longer_reported_is_none() {
+    fn a_time_without_a_fix_of_another_decade_or_no_longer_reported_is_none() {
         let mut clock = GnssClock::new(Instant::ZERO);
-        let now = ask(&mut clock, Instant::from_millis(1), 300, 300);
-        report(&mut clock, now, false, BOOTED_US);
-        report(&mut clock, now, true, 0);
-        // A week number that has rolled over: 1024 weeks earlier.
-        report(&mut clock, now, true, BOOTED_US - 1_024 * 7 * 86_400_000_000);
-        assert_eq!(clock.time(now), None);
+        let mut now = ask(&mut clock, Instant::from_millis(1), 300, 300);
+        // Week numbers that have rolled over, back and ahead, for as long as they like.
+        for booted_us in [0, BOOTED_US - 1_024 * WEEK_US, BOOTED_US + 1_024 * WEEK_US] {
+            for has_fix in [false, true] {
+                for _ in 0..100 {
+                    now = now + Duration::from_secs(1);
+                    report(&mut clock, now, has_fix, booted_us);
+                    assert_eq!(clock.time(now), None);
+                }
+            }
+        }
+        let (mut clock, now) = stood();
+        let now = ask(&mut clock, now, 300, 300);
         report(&mut clock, now, true, BOOTED_US);
         error_us(&clock, now + FRESH - Duration::from_micros(1));
         assert_eq!(clock.time(now + FRESH), None);
     }
 
     #[test]
-    fn a_clock_that_the_autopilot_sets_is_followed() {
+    fn an_implausible_time_is_reported_once() {
         let mut clock = GnssClock::new(Instant::ZERO);
-        let now = ask(&mut clock, Instant::from_millis(1), 300, 300);
-        report(&mut clock, now, true, BOOTED_US - 3_600_000_000);
-        report(&mut clock, now, true, BOOTED_US);
+        let ahead_us = BOOTED_US + 1_024 * WEEK_US;
+        let Some(GnssTimeEvent::Implausible { unix_us }) =
+            report(&mut clock, Instant::from_secs(1), true, ahead_us)
+        else {
+            panic!("not reported")
+        };
+        assert_eq!(unix_us, ahead_us + AHEAD_US + 1_000_000);
+        assert_eq!(report(&mut clock, Instant::from_secs(2), true, ahead_us), None);
+        assert_eq!(
+            report(&mut GnssClock::new(Instant::ZERO), Instant::from_secs(1), true, 0),
+            None,
+            "no time yet"
+        );
+    }
+
+    #[test]
+    fn a_step_of_a_week_counts_after_it_stood_for_a_minute_and_is_no_sample_before() {
+        let (mut clock, now) = stood();
+        let mut now = ask(&mut clock, now, 300, 300);
         error_us(&clock, now);
+        let stepped = BOOTED_US - WEEK_US;
+        // It comes and goes: the right time counts again at once.
+        for _ in 0..3 {
+            now = now + Duration::from_secs(1);
+            let event = report(&mut clock, now, true, stepped);
+            let Some(GnssTimeEvent::Stepped { by_us }) = event else { panic!("{event:?}") };
+            assert!((by_us + WEEK_US as i64).abs() < 1_000, "{by_us}");
+            assert_eq!(clock.time(now), None, "no sample in between");
+            now = now + Duration::from_secs(1);
+            assert_eq!(report(&mut clock, now, true, BOOTED_US), None);
+            error_us(&clock, now);
+        }
+        // It stands.
+        let since = now + Duration::from_secs(1);
+        assert!(report(&mut clock, since, true, stepped).is_some());
+        for s in 1..60 {
+            now = since + Duration::from_secs(s);
+            assert_eq!(report(&mut clock, now, true, stepped), None);
+            assert_eq!(clock.time(now), None, "{s} s");
+        }
+        now = since + STANDS_FOR;
+        assert_eq!(report(&mut clock, now, true, stepped), Some(GnssTimeEvent::Stood));
+        assert!(clock.time(now).is_some());
         clock.restart(now);
         assert_eq!((clock.time(now), clock.due()), (None, now));
+    }
+
+    #[test]
+    fn the_first_time_after_the_start_has_to_stand_too() {
+        let mut clock = GnssClock::new(Instant::ZERO);
+        let now = ask(&mut clock, Instant::from_millis(1), 300, 300);
+        for s in 1..60 {
+            let at = now + Duration::from_secs(s);
+            // Half a minute of a wrong week at the start.
+            let booted_us = if s < 30 { BOOTED_US - WEEK_US } else { BOOTED_US };
+            report(&mut clock, at, true, booted_us);
+            assert_eq!(clock.time(at), None, "{s} s");
+        }
+        for s in 60..=90 {
+            report(&mut clock, now + Duration::from_secs(s), true, BOOTED_US);
+        }
+        let at = now + Duration::from_secs(90);
+        assert!(clock.time(at).is_some());
+    }
+
+    #[test]
+    fn small_corrections_of_the_autopilot_are_followed_at_once() {
+        let (mut clock, now) = stood();
+        let now = ask(&mut clock, now, 300, 300);
+        report(&mut clock, now, true, BOOTED_US + 1_500_000);
+        let off_us = clock.time(now).unwrap().unix_us - (BOOTED_US + AHEAD_US + now.as_micros());
+        assert!(off_us.abs_diff(1_500_000) < 2_000, "{off_us}");
     }
 }

@@ -21,6 +21,31 @@ impl fmt::Display for Version {
     }
 }
 
+/// Types of systems that fly nothing. Some of them name an autopilot nevertheless: mavp2p before 1.2.0 is a ground
+/// station with a generic autopilot, ArduPilot's antenna tracker runs ArduPilot.
+const OTHERS: [MavType; 20] = [
+    MavType::MAV_TYPE_ANTENNA_TRACKER,
+    MavType::MAV_TYPE_GCS,
+    MavType::MAV_TYPE_ONBOARD_CONTROLLER,
+    MavType::MAV_TYPE_GIMBAL,
+    MavType::MAV_TYPE_ADSB,
+    MavType::MAV_TYPE_CAMERA,
+    MavType::MAV_TYPE_CHARGING_STATION,
+    MavType::MAV_TYPE_FLARM,
+    MavType::MAV_TYPE_SERVO,
+    MavType::MAV_TYPE_ODID,
+    MavType::MAV_TYPE_BATTERY,
+    MavType::MAV_TYPE_PARACHUTE,
+    MavType::MAV_TYPE_LOG,
+    MavType::MAV_TYPE_OSD,
+    MavType::MAV_TYPE_IMU,
+    MavType::MAV_TYPE_GPS,
+    MavType::MAV_TYPE_WINCH,
+    MavType::MAV_TYPE_ILLUMINATOR,
+    MavType::MAV_TYPE_GRIPPER,
+    MavType::MAV_TYPE_RADIO,
+];
+
 /// Autopilot and vehicle, as a heartbeat names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vehicle {
@@ -31,10 +56,11 @@ pub struct Vehicle {
 }
 
 impl Vehicle {
-    /// From a heartbeat; `None` if its sender is no autopilot (a ground station, a gimbal, a companion).
+    /// Returns what a heartbeat names; `None` if its sender is no flight controller: a ground station, a router, an antenna
+    /// tracker, a gimbal, a companion.
     pub fn of(m: &HEARTBEAT_DATA) -> Option<Self> {
-        (m.autopilot != MavAutopilot::MAV_AUTOPILOT_INVALID)
-            .then_some(Self { autopilot: m.autopilot as u8, kind: m.mavtype as u8 })
+        let is_autopilot = m.autopilot != MavAutopilot::MAV_AUTOPILOT_INVALID && !OTHERS.contains(&m.mavtype);
+        is_autopilot.then_some(Self { autopilot: m.autopilot as u8, kind: m.mavtype as u8 })
     }
     /// Whether it is ArduCopter: ArduPilot on a multicopter or a helicopter.
     pub fn is_copter(self) -> bool {

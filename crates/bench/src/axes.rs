@@ -254,7 +254,7 @@ mod tests {
             "landing" if key.starts_with("muscop") => "sequential".into(),
             "landing" => "formation".into(),
             "leader_lost" => "land".into(),
-            "follows_again" => true.into(),
+            "follows_again" => false.into(),
             "beacons_per_prediction" => 7.into(),
             name if name.ends_with("_ms") => 4_321.into(),
             _ => 4.321.into(),

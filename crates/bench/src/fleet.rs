@@ -2,6 +2,8 @@
 //! port and exactly the library that `wingbeatd` runs, against simulated flight controllers on TCP and
 //! the simulated channel; and the ground service with the console in front of them.
 
+mod pace;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -31,8 +33,9 @@ use wingbeat_wire::{Role, Signer, VehicleId};
 
 use crate::flight::Radio;
 use crate::report;
-use crate::scenario::{ORIGIN, Scenario};
+use crate::scenario::Scenario;
 use crate::transmitter::{Started, Transmitter};
+use pace::Pace;
 
 /// What an aircraft has unless it is configured otherwise.
 const LINK_PROBE_PERIOD: Duration = Duration::from_secs(1);
@@ -120,7 +123,17 @@ pub async fn fly(config: Config, stop: impl Future<Output = ()>) -> Result<Ended
     println!("{summary}, simulated ArduCopter {profile}, {} times real time, seed {seed}", clock.speed());
     let mut stop = pin!(stop);
     let ended = tokio::select! {
-        flown = fleet.watch(auto.then_some(Press { ground: &ground, is_watched: !headless }), TIME_LIMIT) => fleet.report(&flown?),
+        flown = fleet.watch(auto.then_some(Press { ground: &ground, is_watched: !headless }), TIME_LIMIT) => {
+            let (observer, pace) = flown?;
+            let ended = fleet.report(&observer);
+            match pace.refusal(clock.speed()) {
+                Some(refusal) => {
+                    println!("{refusal}");
+                    Ended::Failed
+                }
+                None => ended,
+            }
+        }
         () = &mut stop => Ended::Stopped,
     };
     if ended != Ended::Stopped && !headless {
@@ -174,7 +187,7 @@ fn enrolled(folder: &Path, ids: impl Iterator<Item = VehicleId>) -> Result<(Vec<
 /// The true state of one aircraft, as far as the observer needs it. The owner of the flight controllers writes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fact {
-    /// East, north and up of [`ORIGIN`], metres.
+    /// East, north and up of the flight's origin, metres.
     pub(crate) local: DVec3,
     /// East, north and up, metres per second.
     pub(crate) velocity: DVec3,
@@ -224,7 +237,7 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// With simulated flight controllers.
     async fn start(scenario: Scenario, seed: u64, clock: Clock, logs: Option<&Path>) -> Result<Self> {
-        let frame = Frame::new(ORIGIN);
+        let frame = Frame::new(scenario.origin);
         let hub = Hub::spawn(scenario.real_time_channel(seed)?, scenario.aircraft(), clock);
         let mut controllers = JoinSet::new();
         let flight_controllers: Vec<_> =
@@ -324,7 +337,13 @@ impl Fleet {
                     [w.latitude_e7, w.longitude_e7].map(|e7| f64::from(e7) * 1e-7);
                 MissionItem::at(latitude_deg, longitude_deg, f64::from(w.height_mm) * 1e-3)
             });
-            let upload = MissionUpload::new(&self.scenario.name, waypoints.collect());
+            let upload = match self.scenario.stated_for(i) {
+                Some(stated) => {
+                    let name = self.scenario.name.clone();
+                    MissionUpload { name, ..stated.mission.clone() }
+                }
+                None => MissionUpload::new(&self.scenario.name, waypoints.collect()),
+            };
             let vehicle = daemon.identity().id.clone();
             let upload = FleetMissionUpload { vehicle, mission: upload };
             let mut attempts = 0;
@@ -347,7 +366,8 @@ impl Fleet {
     ///
     /// # Errors
     /// Nothing begins, and no operator is there who could help.
-    pub(crate) async fn watch(&self, press: Option<Press<'_>>, limit: Duration) -> Result<Observer> {
+    pub(crate) async fn watch(&self, press: Option<Press<'_>>, limit: Duration) -> Result<(Observer, Pace)> {
+        let mut pace = Pace::default();
         let mut observer = Observer::new(self.scenario.aircraft(), self.scenario.collision_distance_m);
         let mut progress = Progress {
             printed: String::new(),
@@ -362,6 +382,7 @@ impl Fleet {
             sleep_until(self.clock.kernel(at)).await;
             let statuses = self.statuses();
             let now = self.clock.now();
+            pace.sample(now.since(at));
             observer.sample(now, &self.samples(&statuses));
             if statuses.iter().all(|s| matches!(s.phase, api::Phase::Waiting | api::Phase::Moving)) {
                 self.started.set(now);
@@ -374,7 +395,7 @@ impl Fleet {
             }
             let over = statuses.iter().all(|s| is_over(s)) && progress.flew;
             if over || now.since(wingbeat_geo::Instant::ZERO) > limit {
-                return Ok(observer);
+                return Ok((observer, pace));
             }
         }
     }

@@ -12,23 +12,32 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::channel::{Losses, REACHES};
 use wingbeat_sim::encounters::Encounter;
 use wingbeat_sim::faults::Fault;
+use wingbeat_sim::flight_controller::Boot;
 use wingbeat_sim::following::Following;
 use wingbeat_sim::medium::statistics::Statistics;
 use wingbeat_sim::medium::{FlowFigures, Lateness, Medium};
 use wingbeat_sim::observer::{AircraftFigures, SwarmFigures};
 use wingbeat_sim::world::World;
 
+use crate::causes::Causes;
 use crate::course::Course;
 use crate::lockstep::{autopilots, scripts};
 use crate::media;
 use crate::phases::Watch;
+use crate::progress;
 use crate::recording::Recording;
-use crate::scenario::{ORIGIN, Scenario};
+use crate::scenario::Scenario;
 use crate::timetable::Timetable;
 use crate::trouble::Script;
 
 /// A flight in which something went wrong is over when all have been on the ground for so long.
 const REST: Duration = Duration::from_secs(60);
+/// Agents log behind this why they give up a *Setup*.
+const SETUP_REFUSED: &str = "setup refused: ";
+/// A simulated flight controller that was warm takes *Setup* within this.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+/// A program, or one that was cold, has its position by then.
+const PROGRAM_READY_WITHIN: Duration = Duration::from_secs(120);
 /// How often the operator checks the swarm.
 const STEP: Duration = Duration::from_millis(200);
 
@@ -70,6 +79,9 @@ pub struct FlightResult {
     pub trace_hash: u64,
     /// Warnings and errors that aircraft logged.
     pub warnings: Vec<String>,
+    /// Why the flight failed, a line for each aircraft or reason; a flight that has none is not failed for any.
+    #[serde(default)]
+    pub causes: Vec<String>,
 }
 
 /// Datagrams of a whole swarm.
@@ -92,9 +104,10 @@ impl FlightResult {
         self.avoidance.iter().map(|a| u64::from(a.stops)).sum::<u64>() as f64
     }
 
-    /// Every aircraft ended on the ground, disarmed, with nothing left to do, or at least on the ground where something was to go wrong.
+    /// Returns whether every aircraft ended on the ground, disarmed, with nothing left to do, or at least on the ground where
+    /// something was to go wrong; and whether no autopilot reported a crash.
     pub fn is_complete(&self) -> bool {
-        self.aircraft.iter().all(|a| a.completed || self.is_disturbed && a.is_down)
+        self.causes.is_empty() && self.aircraft.iter().all(|a| a.completed || self.is_disturbed && a.is_down)
     }
 
     /// Every aircraft completed the mission and landed, and none collided that something kept apart.
@@ -221,8 +234,8 @@ pub(crate) fn observed(
         (None, Some(watch)) => watch.radio(scenario, seed)?,
         (None, None) => scenario.radio(seed)?,
     };
-    let mut world = World::new(ORIGIN, vehicles, radio, scenario.collision_distance_m)
-        .signing(scenario.signatures, seed)?
+    let mut world = World::new(scenario.origin, vehicles, radio, scenario.collision_distance_m)
+        .signing(scenario.signatures_of_all(), seed)?
         .recorded(recording.as_ref().map(Recording::recorder));
     if scenario.orders_wait() {
         world.send_replies_only();
@@ -235,7 +248,7 @@ pub(crate) fn observed(
             continue;
         }
         let Some(mission) = scenario.mission_for(i) else { continue };
-        if let Reply::Refused(why) = world.mission(i, mission) {
+        if let Reply::Refused(why) = world.mission_with(i, mission, &scenario.extras_for(i)?) {
             bail!("mission {} of aircraft {}: {why}", scenario.name, i + 1);
         }
     }
@@ -244,7 +257,8 @@ pub(crate) fn observed(
         world.inflict(Instant::ZERO, Fault::EstimateDrifts { vehicle, offset_m, within, until });
     }
     let mut script = Script::new(&scenario.trouble);
-    let (losses, refused) = operate(&mut world, scenario, seed, time_limit, &mut script, course);
+    let mut causes = Causes::default();
+    let (losses, unkept) = operate(&mut world, scenario, seed, time_limit, &mut script, course, &mut causes);
     world.end_medium();
     if let Some(why) = world.failure() {
         bail!("{}, flight seed {seed}: {why}", scenario.label());
@@ -260,14 +274,19 @@ pub(crate) fn observed(
         .log_from(if scenario.variant().is_some() { Severity::Error } else { Severity::Warning })
         .map(|l| format!("{:9.3} s aircraft {}: {}", l.at.as_secs_f64(), l.vehicle + 1, l.entry.text));
     let warnings =
-        refused.into_iter().chain(script.story.iter().cloned()).chain(logged).chain(printed).collect();
+        unkept.into_iter().chain(script.story.iter().cloned()).chain(logged).chain(printed).collect();
+    let is_disturbed =
+        !script.is_empty() && world.observer().aircraft().iter().any(|a| a.flight_time_s > 0.0);
+    let duration = world.now().since(Instant::ZERO);
+    causes.hear(&world, scenario);
+    causes.judge_ends(&world, is_disturbed, duration);
     let result = FlightResult {
         aircraft: world.observer().aircraft(),
         swarm: world.observer().swarm().clone(),
         encounters: world.observer().encounters().to_vec(),
         following: world.observer().following().clone(),
         unprotected: scenario.is_unprotected(),
-        is_disturbed: !script.is_empty() && world.observer().aircraft().iter().any(|a| a.flight_time_s > 0.0),
+        is_disturbed,
         avoidance: (0..world.count()).filter_map(|i| world.avoidance_tally(i)).collect(),
         losses,
         delays: None,
@@ -280,9 +299,10 @@ pub(crate) fn observed(
             lost: channel.lost,
             refused: unread,
         },
-        duration: world.now().since(Instant::ZERO),
+        duration,
         trace_hash: world.trace_hash(),
         warnings,
+        causes: causes.into_lines(),
     };
     // Its recorders end with it.
     drop(world);
@@ -290,8 +310,8 @@ pub(crate) fn observed(
     Ok(result)
 }
 
-/// Presses the buttons until all have landed or time is up. Returns what the channel lost during the mission, and why an aircraft
-/// took no *Setup*.
+/// Presses the buttons until all have landed, *Setup* is refused for good, or time is up. Returns what the channel lost during the
+/// mission, and what of a timetable was not kept.
 fn operate(
     world: &mut World,
     scenario: &Scenario,
@@ -299,6 +319,7 @@ fn operate(
     time_limit: Duration,
     script: &mut Script,
     mut course: Option<&mut Course>,
+    causes: &mut Causes,
 ) -> ([Losses; REACHES], Vec<String>) {
     let end = Instant::ZERO + time_limit;
     let (mut before, mut after) = (*world.losses_by_distance(), None);
@@ -309,6 +330,7 @@ fn operate(
     while world.now() < end && world.failure().is_none() {
         script.inflict(world, world.now() + STEP);
         world.run_until(world.now() + STEP);
+        progress::flown(STEP);
         if let Some(course) = course.as_deref_mut() {
             course.on_step(world, STEP);
         }
@@ -324,6 +346,21 @@ fn operate(
             if let Reply::Refused(why) = reply {
                 refused[i] = Some(why);
             }
+        }
+        // What goes wrong may keep one from it for a while.
+        if script.is_over() && setup_until(scenario) <= world.now() {
+            let unset = accepted.iter().zip(&refused).position(|(accepted, why)| !accepted && why.is_some());
+            if let Some((i, why)) = unset.and_then(|i| Some((i, refused[i].as_ref()?))) {
+                causes.refused(i, why);
+                break;
+            }
+        }
+        // What was accepted is judged by the agent afterwards, which is back in its first state then.
+        let back = |i: &usize| !started && accepted[*i] && world.phase(*i) == Phase::Start;
+        let refusal = (0..world.count()).filter(back).find_map(|i| Some((i, setup_refusal(world, i)?)));
+        if let Some((i, why)) = refusal {
+            causes.refused(i, &why);
+            break;
         }
         let is_ready =
             |i: usize| world.logic(i).is_some() || world.is_dead(i) || world.phase(i) == Phase::Ready;
@@ -369,16 +406,26 @@ fn operate(
         during.sent -= before.sent;
         during.lost -= before.lost;
     }
-    let mut without = accepted.iter().zip(refused).enumerate().filter(|(_, (accepted, _))| !**accepted);
-    let refused =
-        without.find_map(|(i, (_, why))| why.map(|why| format!("aircraft {} took no Setup: {why}", i + 1)));
-    (losses, refused.into_iter().chain(timetable.not_kept()).collect())
+    (losses, timetable.not_kept().collect())
+}
+
+/// Returns why an agent gave up a *Setup* that it had accepted, if it did.
+fn setup_refusal(world: &World, vehicle: usize) -> Option<String> {
+    let mut of_it = world.log().iter().rev().filter(|logged| logged.vehicle == vehicle);
+    of_it.find_map(|logged| logged.entry.text.strip_prefix(SETUP_REFUSED).map(str::to_owned))
+}
+
+/// Returns the time until which an aircraft may refuse *Setup* because it is not ready yet. What it refuses then, it refuses for
+/// good: its configuration, its place, its parameters.
+fn setup_until(scenario: &Scenario) -> Instant {
+    let is_slow = scenario.arducopter.is_some() || scenario.boot != Boot::Warm;
+    Instant::ZERO + if is_slow { PROGRAM_READY_WITHIN } else { READY_WITHIN }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{SwarmTask, Task, staircase};
+    use crate::scenario::{OwnMission, OwnTask, SwarmTask, Task, Variant, route, staircase};
     use wingbeat_sim::channel::Model;
 
     #[test]
@@ -399,6 +446,48 @@ mod tests {
         assert_ne!(flight.trace_hash, fly(&scenario, 8, limit).unwrap().trace_hash);
         assert!(flight.swarm.separation_min_m > 5.0);
         assert!((1..=4).all(|i| flight.aircraft[i].distance_m > 500.0));
+    }
+
+    #[test]
+    fn a_setup_that_is_refused_for_good_ends_the_flight_with_the_refusal() {
+        let mut scenario = Scenario::muscop("stairs", staircase(4, 300.0, 10.0));
+        let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
+        (swarm.aircraft, swarm.landing_distance_m) = (3, 2.5);
+        let flight = fly(&scenario, 3, Duration::from_secs(3_600)).unwrap();
+        assert!(!flight.succeeded() && flight.duration <= READY_WITHIN + STEP, "{:?}", flight.duration);
+        assert_eq!(flight.causes.len(), 1, "{:?}", flight.causes);
+        assert!(flight.causes[0].contains("took no Setup: "), "{:?}", flight.causes);
+    }
+
+    #[test]
+    fn a_flight_that_is_not_over_in_time_names_each_aircraft_and_its_state() {
+        let mut scenario = Scenario::muscop("stairs", staircase(4, 300.0, 10.0));
+        let Task::Swarm(swarm) = &mut scenario.task else { panic!("a swarm") };
+        swarm.aircraft = 2;
+        let flight = fly(&scenario, 3, Duration::from_secs(40)).unwrap();
+        assert_eq!(flight.causes.len(), 2, "{:?}", flight.causes);
+        let first = &flight.causes[0];
+        assert!(first.starts_with("aircraft 1: state ") && first.contains(" after 40 s, "), "{first}");
+    }
+
+    #[test]
+    fn aircraft_that_broadcast_nothing_are_more_than_a_roster_holds() {
+        let missions = |count: usize| {
+            let at = |i: usize| route(&[[0.0, 30.0 * i as f64], [60.0, 30.0 * i as f64]], 10.0);
+            let mission =
+                |i| OwnMission { speed_m_s: 5.0, points: at(i), start: None, leaves_at_s: Vec::new() };
+            (0..count).map(mission).collect::<Vec<_>>()
+        };
+        let crowd = |variant, count| {
+            Scenario::new("crowd", Task::Own(OwnTask { variant, missions: missions(count) }))
+        };
+        let refused = |variant, count| crowd(variant, count).check().unwrap_err().to_string();
+        assert_eq!(refused(Variant::Off, 513), "aircraft: found 513, expected 1 to 512");
+        assert_eq!(refused(Variant::MbcapE, 129), "aircraft: found 129, expected 1 to 128");
+        crowd(Variant::Off, 512).check().unwrap();
+        let flight = fly(&crowd(Variant::Off, 256), 1, Duration::from_secs(3)).unwrap();
+        assert_eq!(flight.aircraft.len(), 256);
+        assert!(flight.causes.iter().all(|cause| !cause.contains("Setup: ")), "{:?}", flight.causes.first());
     }
 
     fn flown(scenario: &mut Scenario, configure: impl Fn(&mut SwarmTask)) -> FlightResult {

@@ -4,6 +4,7 @@
 
 pub mod axes;
 pub mod campaign;
+pub mod causes;
 pub mod course;
 pub mod drills;
 pub mod emergency;
@@ -19,6 +20,7 @@ pub mod parity;
 pub mod phases;
 pub mod plan;
 pub mod prediction;
+pub mod progress;
 pub mod recording;
 pub mod report;
 pub mod run;
@@ -28,6 +30,7 @@ pub mod serve_serial;
 pub mod sitl;
 pub mod sky;
 pub mod takeoff;
+pub mod timeouts;
 mod timetable;
 mod transmitter;
 pub mod trouble;

@@ -18,12 +18,14 @@ use wingbeat_sim::rigid::Body;
 use wingbeat_sim::rng;
 
 use crate::hosts::flight_hash;
-use crate::scenario::{Charge, ORIGIN, Scenario, Scripted};
+use crate::scenario::{Charge, Scenario, Scripted};
 use crate::sitl::parameters::{self, Wanted};
 
 /// A program that sends nothing for so long has fallen silent. On a computer with much other work it only waits for its
 /// turn.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
+/// The wind of a plan is that of its flight, which is not felt to fall off above this (WMO: wind is measured at 10 m), metres.
+const WIND_FULL_MOST_M: f64 = 10.0;
 /// A battery without end, as the published flights had it.
 pub(crate) const ENDLESS_MAH: f64 = 1e7;
 
@@ -152,8 +154,9 @@ fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
         heading_rad: scenario.heading_rad(index),
         booted_at: scenario.booted_at(index, seed),
         wind: scenario.wind,
-        weather: (seed, ORIGIN),
-        body: Body::default(),
+        wind_full_m: scenario.height_m(index).clamp(1.0, WIND_FULL_MOST_M),
+        weather: (seed, scenario.origin),
+        body: Body::of(scenario.profile),
         battery,
         sensors,
         stretch: scenario.step,

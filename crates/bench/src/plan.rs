@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
-use wingbeat_api::ReadMission;
+use wingbeat_api::{MissionFileOptions, ReadMission};
 use wingbeat_cosim::copter::STRETCH;
 use wingbeat_geo::Duration;
 use wingbeat_geo::formation::{Layout, Offsets};
-use wingbeat_missions::Limits;
+use wingbeat_ground::mission_file::limits;
 use wingbeat_sim::channel::{Draw, Model};
 use wingbeat_sim::keys::Signatures;
 use wingbeat_sim::medium::csma::Config;
@@ -214,6 +214,9 @@ pub struct Mission {
     pub file: Option<String>,
     /// What the file holds, where the plan carries it: then the file is a name only.
     pub text: Option<String>,
+    /// How the file is read, and what of it may be left out.
+    #[serde(default)]
+    pub options: MissionFileOptions,
     /// The published staircases.
     pub staircase: Option<Staircase>,
 }
@@ -732,10 +735,12 @@ impl Mission {
     fn missions(&self, folder: &Path) -> Result<Vec<Waypoints>> {
         let stairs = match (&self.file, &self.staircase) {
             (Some(file), None) => {
-                let mission = match &self.text {
-                    Some(text) => parse_mission(file, text, &Limits::default())?,
-                    None => read_mission(&folder.join(file), &Limits::default())?,
+                let limits = limits(&self.options).map_err(|why| anyhow!("mission.{why}"))?;
+                let mut mission = match &self.text {
+                    Some(text) => parse_mission(file, text, &limits)?,
+                    None => read_mission(&folder.join(file), &limits)?,
                 };
+                mission.stated.mission.leave_out.clone_from(&self.options.leave_out);
                 return Ok(vec![(mission.name, mission.points, vec![mission.stated])]);
             }
             (None, Some(stairs)) if self.text.is_none() => stairs,
@@ -793,7 +798,9 @@ impl Swarm {
         };
         let scenario = |(name, points, stated): Waypoints| {
             let mut scenario = Scenario::muscop(&name, points);
-            scenario.stated = stated;
+            if !stated.is_empty() {
+                scenario = Scenario { stated, ..scenario }.measured_from_its_start();
+            }
             (scenario.gps_noise_m, scenario.slope_m) = (self.gps_noise_m, self.slope_m);
             if let Task::Swarm(task) = &mut scenario.task {
                 task.aircraft = self.aircraft;
@@ -847,13 +854,13 @@ mod tests {
         }
     }
 
-    /// A hold, a speed, a yaw, a take-off to another height, a return at the end.
+    /// A hold, a speed, a yaw of the autopilot's own, a take-off to another height, a return at the end.
     const STATED: &str = "QGC WPL 110\n0 1 0 16 0 0 0 0 39.4825 -0.3462 5 1\n1 0 3 22 0 0 0 0 0 0 50 1\n\
         2 0 3 178 1 3 -1 0 0 0 0 1\n3 0 3 16 30 0 0 0 39.4825 -0.3462 20 1\n\
         4 0 3 16 0 0 0 90 39.4835 -0.3462 20 1\n5 0 3 20 0 0 0 0 0 0 0 1\n";
 
     #[test]
-    fn what_a_mission_file_states_and_is_not_flown_is_noted_once_for_all_flights() {
+    fn what_a_mission_file_states_and_is_not_flown_is_refused_and_noted_where_it_is_left_out() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("stated.waypoints"), STATED).unwrap();
         let plan = |from: &str, path: &str| {
@@ -861,17 +868,22 @@ mod tests {
             assert_ne!(text, from);
             let path = folder.path().join("plan.toml");
             std::fs::write(&path, text).unwrap();
-            Plan::read(&path).unwrap().notes(folder.path()).unwrap()
+            Plan::read(&path).and_then(|plan| plan.notes(folder.path()))
         };
         let survey = include_str!("../plans/survey.toml");
         let survey = survey.to_owned() + "\n[vary]\nformation = [\"linear\", \"matrix\"]\n";
-        let notes = plan(&survey, "../../../deploy/missions/survey.plan");
+        let refused = format!("{:#}", plan(&survey, "../../../deploy/missions/survey.plan").unwrap_err());
+        for part in ["take_off", "speed", "hold"] {
+            assert!(refused.contains(&format!("(leave it out with `leave_out`: \"{part}\")")), "{refused}");
+        }
+        let left_out = "[mission]\noptions = { leave_out = [\"hold\", \"speed\", \"take_off\"] }";
+        let survey = survey.replace("[mission]", left_out);
+        let notes = plan(&survey, "../../../deploy/missions/survey.plan").unwrap();
         let words = [
             "yaw",
             "take-off to 50 m is not flown under muscop",
             "change of speed on the way to waypoint 1 of 2 is not",
             "hold of 30 s at waypoint 1 of 2 is not",
-            "return to launch at the end is not",
         ];
         assert_eq!(notes.len(), words.len(), "{notes:#?}");
         for (note, words) in notes.iter().zip(words) {
@@ -880,10 +892,9 @@ mod tests {
         let own = "name = \"a\"\ntitle = \"a\"\ntable = \"flights\"\nrepeat = 1\ntime_limit_s = 600\n\
             [own]\nvariants = [\"off\", \"mbcap-e\"]\nheight_m = 20.0\nfile = { path = \"FILE\", speed_m_s = 5.0 }\n\
             [channel]\nmodel = \"unrestricted\"\ndraw = \"packet\"\n";
-        let notes = plan(own, "FILE");
-        let under =
-            |protocol: &str| notes.iter().filter(|note| note.contains(&format!("under {protocol}:"))).count();
-        assert_eq!((notes.len(), under("mission"), under("mbcap-e")), (9, 4, 4), "{notes:#?}");
+        // The autopilot flies all of it but the yaw of a waypoint, which ArduCopter decides itself.
+        let notes = plan(own, "FILE").unwrap();
+        assert!(notes.len() == 1 && notes[0].contains("a yaw"), "{notes:#?}");
     }
 
     #[test]

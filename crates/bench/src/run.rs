@@ -20,6 +20,7 @@ use crate::hosts;
 use crate::phases::{Phases, Watch};
 use crate::plan::saturation::Saturation;
 use crate::plan::{Plan, Table};
+use crate::progress;
 use crate::report::{self, Row};
 use crate::saturation::{Load, reference, table};
 use crate::scenario::{Scenario, Task};
@@ -139,7 +140,8 @@ pub fn outcome(plan: &Plan, jobs: &Jobs, flights: &[FlightResult]) -> Outcome {
         let name =
             format!("{}, {} aircraft, flight seed {flight_seed}", scenario.label(), scenario.aircraft());
         if !is_good(counts_collisions(plan), flight) {
-            failed.push(name.clone());
+            let causes = flight.causes.iter().map(|cause| format!("\n  {cause}")).collect::<String>();
+            failed.push(format!("{name}{causes}"));
         }
         warnings.extend(flight.warnings.iter().map(|w| format!("{name}: {w}")));
     }
@@ -314,6 +316,7 @@ pub fn each<J: Sync, R: Send>(
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(job) = jobs.get(i) else { return };
                     let result = run(job);
+                    progress::done();
                     if result.is_err() {
                         next.store(jobs.len(), Ordering::Relaxed);
                     }

@@ -5,12 +5,10 @@ use serde::Deserialize;
 use strum::VariantArray as _;
 use wingbeat_agent::{Command, StateId};
 use wingbeat_autopilot::copter::Mode;
-use wingbeat_geo::{DVec3, Duration, Frame, Instant};
+use wingbeat_geo::{DVec3, Duration, Instant};
 use wingbeat_sim::autopilot::Incident;
 use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::world::{Change, World};
-
-use crate::scenario::ORIGIN;
 
 /// One thing that goes wrong, and when.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -266,6 +264,11 @@ impl Trouble {
 }
 
 impl Trouble {
+    /// Returns whether it waits for datagrams between two aircraft to stop or to come.
+    pub(crate) fn is_of_link(&self) -> bool {
+        matches!(self.when, Some(Event::LinkLost { .. } | Event::LinkFound { .. }))
+    }
+
     /// Whether the network decides when it comes.
     pub(crate) fn is_of_network(&self) -> bool {
         match &self.when {
@@ -278,8 +281,13 @@ impl Trouble {
 impl Act {
     /// What it does to a flight controller, its sensors, its battery or its pilot, if it is one of those.
     pub(crate) fn incident(&self) -> Option<Incident> {
+        self.as_fault()?.incident()
+    }
+
+    /// Returns the fault that it is in the world, if it is one.
+    pub(crate) fn as_fault(&self) -> Option<Fault> {
         // What is wrong with its numbers is said by its own check.
-        self.fault(Instant::ZERO, usize::MAX).ok()??.incident()
+        self.fault(Instant::ZERO, usize::MAX).ok()?
     }
 
     /// The aircraft whose companion ends, from 1.
@@ -461,9 +469,8 @@ impl Event {
                 changes.iter().find(is_it).map(|_| now)
             }
             Self::Nearer { aircraft: [a, b], than_m } => {
-                let frame = Frame::new(ORIGIN);
                 let [a, b] = [a, b].map(|number| world.truth(number - 1));
-                let local = |position| frame.to_local(position).truncate();
+                let local = |position| world.frame().to_local(position).truncate();
                 let is_near = local(a.position).distance(local(b.position)) < than_m;
                 (!a.landed && !b.landed && is_near).then_some(now)
             }

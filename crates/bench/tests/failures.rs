@@ -1,49 +1,12 @@
-//! docs/failures.md: every fault of the simulated world and every failure of the list has a row, and what a cell names exists.
+//! docs/failures.md: every fault of the simulated world and every failure of the catalogue has a row, and the hazard tables are
+//! those of drills that were flown (`docs/hazards.json`). The name of a test or a drill proves nothing here.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use wingbeat_bench::drills::Kind;
-
-/// What goes wrong with swarms, by the names of the rows.
-const FAILURES: [&str; 36] = [
-    "companion dies",
-    "whole aircraft falls",
-    "motor",
-    "daemon restarts",
-    "guardian dead",
-    "serial line, both ways",
-    "serial line, to the companion",
-    "serial line, to the autopilot",
-    "serial line flaps",
-    "autopilot restarts",
-    "EKF, compass",
-    "GNSS lost",
-    "GNSS biased, jumping or spoofed by up to 4 m",
-    "barometer drifts",
-    "transmitter lost",
-    "battery low or critical",
-    "battery empty",
-    "wind",
-    "radio silent",
-    "radio mute or deaf",
-    "datagrams lost",
-    "datagrams lost in bursts",
-    "partition",
-    "datagrams late or reordered",
-    "datagrams doubled",
-    "ground service or console lost",
-    "second ground station",
-    "operator's slip",
-    "pilot takes over",
-    "unlevel homes",
-    "starved processors",
-    "failsafe in the middle of a command",
-    "two failures at once",
-    "autopilot reports RTL and does not move",
-    "STATUSTEXT cut or garbled",
-    "Hold, Return and Land within a second from two consoles",
-];
+use strum::VariantArray as _;
+use wingbeat_bench::drills::hazards::{self, Results};
+use wingbeat_bench::drills::{self, Began, Conditions, Failure, Kind};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -93,12 +56,11 @@ fn faults() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_failure_and_every_fault_has_a_row() {
-    let page = read("docs/failures.md");
-    let (happens, holds) = (table(&page, "What happens"), table(&page, "What holds it"));
-    for rows in [&happens, &holds] {
-        let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
-        assert_eq!(names, FAILURES);
+fn every_failure_of_the_catalogue_and_every_fault_has_a_row() {
+    let happens = table(&read("docs/failures.md"), "What happens");
+    for failure in Failure::VARIANTS {
+        let rows = happens.iter().filter(|row| row[0] == failure.name()).count();
+        assert_eq!(rows, 1, "{}: rows of *What happens*", failure.name());
     }
     let named: BTreeSet<String> = happens.iter().flat_map(|row| quoted(&row[1])).map(str::to_owned).collect();
     let faults = faults();
@@ -109,48 +71,51 @@ fn every_failure_and_every_fault_has_a_row() {
     }
 }
 
-/// A cell names a requirement and a drill or a test that holds it, or states why it cannot happen, or is open and listed.
+fn results() -> Results {
+    serde_json::from_str(&read("docs/hazards.json")).expect("docs/hazards.json: results of drills")
+}
+
+/// The generated sections are those of the results, to the byte: no cell can be written by hand.
 #[test]
-fn every_cell_names_what_holds_it() {
-    let page = read("docs/failures.md");
-    let protocols = ["muscop", "follow-me", "mbcap"].map(|name| read(&format!("docs/protocols/{name}.md")));
-    let open: Vec<String> = table(&page, "Open").into_iter().map(|row| row[0].clone()).collect();
-    let mut code = String::new();
-    sources(&root().join("crates"), &mut code);
-    sources(&root().join("tests"), &mut code);
-    let is_required = |id: &str| {
-        let row = format!("| {id} |");
-        page.contains(&row) || protocols.iter().any(|page| page.contains(&row))
-    };
-    let exists = |name: &str| {
-        let function = format!("fn {name}(");
-        Kind::all().any(|kind| kind.name() == name) || code.contains(&function)
-    };
-    let mut opened = BTreeSet::new();
-    for row in table(&page, "What holds it") {
-        let (failure, cells) = (&row[0], &row[1..]);
-        assert_eq!(cells.len(), 5, "{failure}");
-        for cell in cells {
-            if cell.strip_prefix("cannot happen: ").is_some_and(|why| !why.is_empty()) {
-                continue;
-            }
-            if cell.starts_with("open: ") {
-                opened.insert(failure.clone());
-                continue;
-            }
-            let words: Vec<&str> = cell.split(' ').collect();
-            let ids: Vec<&&str> = words.iter().filter(|word| !word.starts_with('`')).collect();
-            let names = quoted(cell);
-            assert!(!ids.is_empty() && !names.is_empty(), "{failure}: {cell:?}");
-            for id in ids {
-                assert!(is_required(id), "{failure}: no requirement {id}");
-            }
-            for name in names {
-                assert!(exists(name), "{failure}: no drill and no test {name}");
-            }
-        }
+fn the_hazard_tables_are_those_of_the_results() {
+    let results = results();
+    let cure = "write them with `wingbeat bench hazards --from-file --write`";
+    for (page, expected) in [("docs/failures.md", results.table()), ("docs/testing.md", results.measured())] {
+        let text = read(page);
+        let found = hazards::section(&text).unwrap_or_else(|| panic!("{page}: no generated section"));
+        assert_eq!(found.trim(), expected.trim(), "{page}: {cure}");
     }
-    assert_eq!(opened.into_iter().collect::<BTreeSet<_>>(), open.into_iter().collect(), "listed as open");
+}
+
+/// Drills of the file, spread over it, flown again: the failure begins in the phase that the file states.
+#[test]
+fn a_cell_is_flown_by_the_drill_that_it_names() {
+    const SAMPLE: usize = 12;
+    let results = results();
+    assert!(results.flown.len() > 10 * SAMPLE, "{} entries", results.flown.len());
+    for flown in results.flown.iter().step_by(results.flown.len() / SAMPLE) {
+        let kind: Kind = flown.kind.parse().unwrap();
+        let outcome = drills::drill(kind, flown.seed, Conditions::of_hazards(flown.seed)).unwrap();
+        let began = Began { failure: flown.failure, phase: flown.phase };
+        assert!(
+            outcome.protocol == flown.protocol && outcome.began.contains(&began),
+            "{}: found {:?}, expected {began:?}: fly the results again with `wingbeat bench hazards --write`",
+            outcome.command(),
+            outcome.began
+        );
+    }
+}
+
+/// Counts are whole: no kind of drill has more unsafe or crashed drills than drills, and every kind of the catalogue was flown.
+#[test]
+fn the_results_are_those_of_every_kind() {
+    let results = results();
+    let flown: BTreeSet<&str> = results.kinds.iter().map(|of| of.kind.as_str()).collect();
+    assert_eq!(flown, Kind::all().map(Kind::name).collect());
+    let tallies = results.kinds.iter().map(|of| of.tally).chain(results.flown.iter().map(|f| f.tally));
+    for tally in tallies {
+        assert!(tally.crashed <= tally.r#unsafe && tally.r#unsafe + tally.stuck <= tally.drills, "{tally:?}");
+    }
 }
 
 /// The last cell of a row names tests and commands that there are.

@@ -52,6 +52,7 @@ impl Bench {
             heading_rad: 0.0,
             booted_at: Instant::ZERO,
             wind,
+            wind_full_m: 10.0,
             weather: (1, HOME),
             body: Body::default(),
             battery: BatteryParameters::default(),

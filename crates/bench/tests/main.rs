@@ -2,6 +2,7 @@
 
 mod failures;
 mod incidents;
+mod place;
 mod proxy;
 mod records;
 mod saved;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use wingbeat_bench::drills::{Conditions, Kind, recorded};
+use wingbeat_bench::drills::{Conditions, Draws, Kind, recorded};
 use wingbeat_bench::flight::{fly, fly_recorded};
 use wingbeat_bench::recording::file;
 use wingbeat_bench::scenario::{Scenario, Task, staircase};
@@ -178,7 +178,7 @@ fn a_drill_with_a_restart_replays_byte_for_byte() {
     let (mut logs, mut starts) = (0, 0);
     for kind in [Kind::DaemonRestarts, Kind::Loss, Kind::PilotTakes] {
         let folder = folder.path().join(kind.name());
-        recorded(kind, 1, Conditions::default(), Some(&folder)).unwrap();
+        recorded(kind, 1, Conditions::default(), &Draws::default(), Some(&folder)).unwrap();
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             let outcome = replayed(&Log::read(&path).unwrap());

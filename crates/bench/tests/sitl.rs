@@ -203,7 +203,7 @@ fn commands_on_the_ground(client: &mut Client) {
     let from = client.now();
     let refused = client.intervals_refused;
     let count = std::cell::Cell::new(0);
-    let (until, first) = (from + Duration::from_secs(5), client.telemetry.boot_ms.unwrap_or(0));
+    let (until, first) = (from + Duration::from_secs(5), client.telemetry.boot.boot_ms().unwrap_or(0));
     while client.now() < until {
         let mut each = |_, m: &_| {
             if matches!(m, wingbeat_autopilot::dialect::MavMessage::GLOBAL_POSITION_INT(_)) {
@@ -212,7 +212,7 @@ fn commands_on_the_ground(client: &mut Client) {
         };
         client.turn(&mut each, &mut |_, _, _| {});
     }
-    let passed_s = f64::from(client.telemetry.boot_ms.unwrap_or(0) - first) * 1e-3;
+    let passed_s = f64::from(client.telemetry.boot.boot_ms().unwrap_or(0) - first) * 1e-3;
     let rate_hz = f64::from(count.get()) / passed_s;
     let words = format!("10 Hz asked, {rate_hz:.1} Hz come; single intervals refused: {refused}");
     let good = (8.0..=12.0).contains(&rate_hz) && client.telemetry.ekf_position.is_some();
@@ -295,7 +295,7 @@ fn stream_that_ends(
     }
     let speed = |t: &Telemetry| t.velocity_m_s.truncate().length();
     let flown = client.telemetry.velocity_m_s;
-    let boot_s = |t: &Telemetry| f64::from(t.boot_ms.unwrap_or(0)) * 1e-3;
+    let boot_s = |t: &Telemetry| f64::from(t.boot.boot_ms().unwrap_or(0)) * 1e-3;
     let silent_from_s = boot_s(&client.telemetry);
     let (mut began_s, mut rest_s) = (None, None);
     client.wait(Duration::from_secs(20), |t| {

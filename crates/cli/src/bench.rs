@@ -17,16 +17,18 @@ use wingbeat_bench::plan::bluesky::{self, Import};
 use wingbeat_bench::plan::script::PlannedScript;
 use wingbeat_bench::plan::{ARDUCOPTER, Plan};
 use wingbeat_bench::prediction;
+use wingbeat_bench::progress::Progress;
 use wingbeat_bench::run;
 use wingbeat_bench::scenario::{Scenario, Task, Variant, read_mission, sample_mission};
 use wingbeat_bench::sitl;
 use wingbeat_bench::takeoff;
-use wingbeat_bench::{emergency, sky};
+use wingbeat_bench::{emergency, sky, timeouts};
 use wingbeat_geo::formation::Layout;
 use wingbeat_missions::Limits;
+use wingbeat_sim::channel::Model;
 use wingbeat_sim::motion::Profile;
 
-use crate::{campaign, drills};
+use crate::{campaign, drills, hazards};
 
 /// Benches.
 #[derive(Subcommand)]
@@ -48,8 +50,14 @@ pub(crate) enum Command {
     Drills(drills::DrillsArguments),
     /// One fault drill, printed in full.
     Drill(drills::DrillArguments),
+    /// The hazard table: which failure drills flew in which phase, and how many were unsafe.
+    Hazards(hazards::HazardsArguments),
+    /// Search for drills that break a rule.
+    Hunt(hazards::HuntArguments),
     /// A crowd of aircraft through MBCAP-e, and what it costs this computer.
     Sky(SkyArguments),
+    /// Print the false alarms of each protocol's time-outs on a channel. Exit code 1 where one is over its budget.
+    Timeouts(TimeoutsArguments),
     /// An emergency by radio: from the operator's key to each aircraft's act, where datagrams are lost.
     Emergency(EmergencyArguments),
     /// Translate a scenario of BlueSky (.scn) into a plan, with a report of what has no counterpart.
@@ -71,6 +79,14 @@ pub(crate) struct ImportArguments {
     /// Where the plan is written. Default: standard output.
     #[arg(long, value_name = "PLAN")]
     out: Option<PathBuf>,
+}
+
+/// Arguments of `wingbeat bench timeouts`.
+#[derive(Args)]
+pub(crate) struct TimeoutsArguments {
+    /// unrestricted, range:METRES or 802.11a.
+    #[arg(long, default_value = "802.11a")]
+    channel: Model,
 }
 
 /// Arguments of `wingbeat bench emergency`.
@@ -372,8 +388,15 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
         Command::Takeoff(arguments) => take_off(arguments),
         Command::Drills(arguments) => drills::run_all(arguments),
         Command::Drill(arguments) => drills::run_one(arguments),
+        Command::Hazards(arguments) => hazards::run(arguments),
+        Command::Hunt(arguments) => hazards::hunt(arguments),
         Command::Emergency(EmergencyArguments { channel, aircraft, loss, seeds }) => {
             emergency::run(*channel, usize::from(*aircraft), *loss, *seeds).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Timeouts(TimeoutsArguments { channel }) => {
+            let table = timeouts::Table::new(channel.clone());
+            print!("{table}");
+            Ok(if table.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Command::Import(arguments) => import(arguments),
         Command::Submit(arguments) => campaign::submit(arguments),
@@ -426,7 +449,9 @@ fn take_off(arguments: &TakeoffArguments) -> Result<ExitCode> {
         distance_m: arguments.distance_m,
         seed: arguments.seed,
     };
+    let progress = Progress::watch();
     let rows = takeoff::compare(&comparison)?;
+    drop(progress);
     println!(
         "Take-off: slots {} m apart, seed {}; a conflict is a pair nearer than 5 m",
         arguments.distance_m, arguments.seed
@@ -487,6 +512,7 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
         return campaign::fly(&plan, arguments, out);
     }
     let began = Instant::now();
+    let progress = Progress::watch();
     let record = arguments.record.as_deref();
     let threads = arguments.threads.unwrap_or(1).into();
     let outcome = if arguments.phases {
@@ -497,6 +523,7 @@ fn run_plan(arguments: &RunArguments) -> Result<ExitCode> {
     } else {
         run::run_recorded(&plan, folder, arguments.seed, threads, record)?
     };
+    drop(progress);
     let wall_s = began.elapsed().as_secs_f64();
     let code = print_outcome(&plan, arguments, &outcome)?;
     let virtual_s = outcome.virtual_time.as_secs_f64();
@@ -595,7 +622,7 @@ fn described(arguments: &FleetArguments) -> Result<Scenario> {
         Some(path) => read_mission(path, &limits)?,
         None => sample_mission(&limits)?,
     };
-    let mut scenario = Scenario::muscop(&mission.name, mission.points);
+    let mut scenario = Scenario::muscop(&mission.name, mission.points).measured_from_its_start();
     scenario.stated = vec![mission.stated];
     if let Task::Swarm(swarm) = &mut scenario.task {
         swarm.aircraft = arguments.uavs.unwrap_or(swarm.aircraft);

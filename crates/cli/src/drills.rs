@@ -6,8 +6,10 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use wingbeat_bench::drills::hunt::Plan;
 use wingbeat_bench::drills::{
-    self, AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, Kind, SLOPE_M, SPEED_M_S, WIND_M_S,
+    self, AIRCRAFT, BATTERY_MIN, Chosen, Conditions, Draws, GNSS_BIAS_M, GPS_NOISE_M, Kind, SLOPE_M,
+    SPEED_M_S, WIND_M_S,
 };
 use wingbeat_bench::plan::ARDUCOPTER;
 use wingbeat_geo::formation::Layout;
@@ -54,6 +56,16 @@ pub(crate) struct ConditionsArguments {
     /// Swarms as near to each other on the ground, in flight and landing as their aircraft accept.
     #[arg(long)]
     at_budget: bool,
+    /// How long a full battery lasts in a hover, minutes; 0 for one without end.
+    #[arg(long, value_name = "MIN", value_parser = battery_min, allow_negative_numbers = true)]
+    battery_min: Option<f64>,
+    /// Configure the aircraft with the position errors, wind and slope as they are, and not with the defaults.
+    #[arg(long)]
+    told: bool,
+    /// Calm air, level ground, good positions, endless batteries, and aircraft that are told so; otherwise the world of a field,
+    /// drawn from the seed.
+    #[arg(long)]
+    calm: bool,
 }
 
 impl ConditionsArguments {
@@ -71,22 +83,41 @@ impl ConditionsArguments {
             slope_m: self.slope_m.unwrap_or(otherwise.slope_m),
             speed_m_s: self.speed_m_s.or(otherwise.speed_m_s),
             is_at_budget: self.at_budget || otherwise.is_at_budget,
+            battery_min: self.battery_min.unwrap_or(otherwise.battery_min),
+            is_told: self.told || otherwise.is_told,
+            is_calm: otherwise.is_calm,
             arducopter: otherwise.arducopter,
         }
     }
 
-    /// What flies where nothing is drawn.
-    fn usual(&self) -> Result<Conditions> {
-        let Some(autopilot) = &self.autopilot else { return Ok(Conditions::default()) };
-        let path = program_of(autopilot)?.with_context(|| {
-            format!("--autopilot: found '{autopilot}', expected {ARDUCOPTER}PATH (a version is chosen by --profile)")
-        })?;
-        // Named once by a process; conditions are copied for each drill.
-        let program: &'static Path = Box::leak(path.into_boxed_path());
-        let conditions = Conditions::default().flown_by(program)?;
-        own_network(false);
-        Ok(conditions)
+    /// Returns the world of a seed, flown by the program where one is named.
+    fn world(&self, seed: u64, program: Option<Conditions>) -> Conditions {
+        let world = if self.calm { Conditions::default() } else { Conditions::field(seed) };
+        match program {
+            Some(Conditions { profile, arducopter, .. }) => Conditions { profile, arducopter, ..world },
+            None => world,
+        }
     }
+
+    /// Returns the program that flies instead of simulated flight controllers.
+    fn program(&self) -> Result<Option<Conditions>> {
+        program(self.autopilot.as_deref())
+    }
+}
+
+/// Returns the ArduCopter program of an option, in conditions that name it.
+pub(crate) fn program(autopilot: Option<&str>) -> Result<Option<Conditions>> {
+    let Some(autopilot) = autopilot else { return Ok(None) };
+    let path = program_of(autopilot)?.with_context(|| {
+        format!(
+            "--autopilot: found '{autopilot}', expected {ARDUCOPTER}PATH (a version is chosen by --profile)"
+        )
+    })?;
+    // Named once by a process; conditions are copied for each drill.
+    let program: &'static Path = Box::leak(path.into_boxed_path());
+    let conditions = Conditions::default().flown_by(program)?;
+    own_network(false);
+    Ok(Some(conditions))
 }
 
 fn within<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
@@ -112,6 +143,10 @@ fn wind_m_s(text: &str) -> Result<f64, String> {
 
 fn gnss_bias_m(text: &str) -> Result<f64, String> {
     within(text, &GNSS_BIAS_M)
+}
+
+fn battery_min(text: &str) -> Result<f64, String> {
+    within(text, &BATTERY_MIN)
 }
 
 fn slope_m(text: &str) -> Result<f64, String> {
@@ -140,10 +175,10 @@ pub(crate) struct DrillsArguments {
     /// Print the trace of every drill instead of the table: a number over every byte that crossed a border.
     #[arg(long)]
     traces: bool,
-    /// Draw the conditions that are not named from each drill's seed: 2 to 25 aircraft, 0.3 to 0.6 m of wandering and
-    /// up to 1.5 m of constant position error, up to 3 m of slope, both autopilots, as much wind as they hold their places in, any
-    /// formation, both manners of taking off and landing.
-    #[arg(long, conflicts_with = "autopilot")]
+    /// Draw the conditions that are not named from each drill's seed: those of the field, and 2 to 25 aircraft, 0.3 to 0.6 m of
+    /// wandering and up to 1.5 m of constant position error, up to 3 m of slope, both autopilots (or the version of
+    /// --autopilot), as much wind as they hold their places in, any formation, both manners of taking off and landing.
+    #[arg(long, conflicts_with = "calm")]
     varied: bool,
     #[command(flatten)]
     conditions: ConditionsArguments,
@@ -153,11 +188,14 @@ pub(crate) struct DrillsArguments {
 #[derive(Args)]
 pub(crate) struct DrillArguments {
     /// The kind of fault.
-    #[arg(long)]
-    kind: Kind,
+    #[arg(long, required_unless_present = "plan", requires = "seed")]
+    kind: Option<Kind>,
     /// The seed of the drill.
-    #[arg(long)]
-    seed: u64,
+    #[arg(long, required_unless_present = "plan")]
+    seed: Option<u64>,
+    /// A plan that `wingbeat bench hunt` found.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "seed"])]
+    plan: Option<PathBuf>,
     /// The whole log, not its end.
     #[arg(long)]
     log: bool,
@@ -183,7 +221,7 @@ impl DrillsArguments {
 }
 
 /// A release build ends at a panic: print first which drill runs.
-fn name_panics() {
+pub(crate) fn name_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         usual(panic);
@@ -196,12 +234,14 @@ fn name_panics() {
 /// Flies many and prints one table.
 pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
     name_panics();
-    let usual = arguments.conditions.usual()?;
+    let program = arguments.conditions.program()?;
     let all: Vec<Kind> = Kind::all().collect();
     let kinds = if arguments.kinds.is_empty() { &all } else { &arguments.kinds };
     let began = Instant::now();
-    let conditions =
-        |seed| arguments.conditions.over(if arguments.varied { Conditions::drawn(seed) } else { usual });
+    let conditions = |seed| {
+        let world = arguments.conditions.world(seed, program);
+        arguments.conditions.over(if arguments.varied { Conditions::drawn_for(seed, world) } else { world })
+    };
     let (first, seeds) = (arguments.first, arguments.seeds);
     let outcomes = drills::drills(kinds, first, seeds, arguments.threads.into(), conditions)?;
     let wall_s = began.elapsed().as_secs_f64();
@@ -224,9 +264,19 @@ pub(crate) fn run_all(arguments: &DrillsArguments) -> Result<ExitCode> {
 /// Flies one and prints its story.
 pub(crate) fn run_one(arguments: &DrillArguments) -> Result<ExitCode> {
     name_panics();
-    let usual = arguments.conditions.usual()?;
-    let conditions = arguments.conditions.over(usual);
-    let outcome = drills::recorded(arguments.kind, arguments.seed, conditions, arguments.record.as_deref())?;
+    let program = arguments.conditions.program()?;
+    let record = arguments.record.as_deref();
+    let outcome = match (&arguments.plan, arguments.kind, arguments.seed) {
+        (Some(path), ..) => {
+            println!("wingbeat bench drill --plan {}, of the kind", path.display());
+            Plan::read(path)?.fly(program, record)?
+        }
+        (None, Some(kind), Some(seed)) => {
+            let conditions = arguments.conditions.over(arguments.conditions.world(seed, program));
+            drills::recorded(kind, seed, conditions, &Draws::default(), record)?
+        }
+        _ => anyhow::bail!("found neither --plan nor --kind and --seed, expected one"),
+    };
     print!("{}", drills::story(&outcome));
     if arguments.log {
         outcome.log.iter().for_each(|line| println!("{line}"));

@@ -316,7 +316,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         return run_users(command);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let end = crate::end_signal()?;
         let bundles = arguments.bundles.clone().or_else(|| arguments.records.clone()).or_else(own_bundles);
         let mut protection = protection(arguments)?;
@@ -361,7 +361,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         end.await;
         ground.stop().await;
         Ok(ExitCode::SUCCESS)
-    })
+    });
+    // Whatever a thread still reads: a service manager waits for the end.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    served
 }
 
 /// With these users, and the log of what they do beside their file.

@@ -1,4 +1,5 @@
-//! `wingbeat import-ini`: the keys of ArduSim's `ardusim.ini` as a file for `conf.d`, and what has no counterpart.
+//! `wingbeat import-ini`: the keys of ArduSim's `ardusim.ini` as a file for `conf.d`, and what has no counterpart. Keys of its
+//! simulations (`SimulationParam.properties`, the protocols' `.properties`) are named with their place in a plan of the bench.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,6 +9,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use wingbeat_geo::formation::Layout;
+use wingbeat_protocol::{follow_me, swarm};
+use wingbeat_wire::VehicleId;
 
 /// Arguments of `wingbeat import-ini`.
 #[derive(Args)]
@@ -54,13 +57,53 @@ const PROTOCOLS: [(&str, &str); 5] = [
 ];
 
 /// ArduSim's names of formations; the part of a name that all its versions have.
-const FORMATIONS: [(&str, &str); 6] = [
+const FORMATIONS: [(&str, &str); 8] = [
+    ("random", "random"),
+    ("split", "split-up"),
     ("compact matrix", "compact-matrix"),
     ("compact mesh", "compact-mesh"),
     ("linear", "linear"),
     ("matrix", "matrix"),
     ("circle", "circular"),
     ("circular", "circular"),
+];
+
+/// Keys of ArduSim's simulations, and where their counterpart is: nothing of them is written.
+const OF_SIMULATIONS: [(&str, &str); 34] = [
+    ("NUMUAVS", "the aircraft of a plan: `aircraft` of its task"),
+    ("PROTOCOL", "the task of a plan: [swarm], [own] or [follow]"),
+    ("PROTOCOLPARAMETERFILE", "the plan holds them itself"),
+    ("ARDUCOPTERFILE", "`wingbeat bench run --autopilot arducopter:PATH`"),
+    ("SPEEDFILE", "`own.speeds_file` of a plan"),
+    ("MISSIONFILE", "`own.file.path`, or `path` of each [[own.flight.aircraft]], of a plan"),
+    ("COMMUNICATIONMODEL", "`channel.model` of a plan"),
+    ("FIXEDRANGEDISTANCE", "`channel.model` of a plan"),
+    ("WINDENABLED", "`conditions.wind_m_s` of a plan"),
+    ("WINDSPEED", "`conditions.wind_m_s` of a plan"),
+    ("WINDDIRECTION", "`conditions.wind_from_deg` of a plan"),
+    ("SIMSPEEDUP", "`wingbeat bench run` is as fast as the computer, `bench fleet --speed` sets a pace"),
+    ("RESTRICTBATTERY", "[conditions] of a plan"),
+    ("COLLISIONDETECTION", "the bench always measures the separation"),
+    ("CHECKPERIOD", "the bench always measures the separation"),
+    ("DISTANCETHRESHOLD", "the bench always measures the separation"),
+    ("ALTITUDETHRESHOLD", "the bench always measures the separation"),
+    ("CARRIERSENSING", "`channel.model = \"csma\"` of a plan"),
+    ("PACKETCOLLISIONDETECTION", "`channel.model = \"csma\"` of a plan"),
+    ("BUFFERSIZE", "the buffers of a plan's channel are not configured"),
+    ("STOREDATA", "`wingbeat bench run --out`"),
+    ("ARDUCOPTERLOGGING", "ArduCopter writes its logs as its parameters say"),
+    ("SCREENREFRESHRATE", "the page draws as fast as the browser does"),
+    ("MINSCREENREDRAWDISTANCE", "the page draws as fast as the browser does"),
+    ("STARTINGALTITUDE", "homes of the bench are at the altitude of their mission"),
+    ("LATITUDE", "missions of the bench state their places"),
+    ("LONGITUDE", "missions of the bench state their places"),
+    ("GROUNDMINDISTANCE", "aircraft take off from where they stand"),
+    ("TAKEOFFSTRATEGY", "slots are always given out by the least total distance"),
+    ("FLYINGFORMATION", "`formation` of a plan's task"),
+    ("FLYINGMINDISTANCE", "`distance_m` of a plan's task"),
+    ("LANDINGMINDISTANCE", "`landing_distance_m` of a plan's task"),
+    ("SIMULATEDFLIGHTFILE", "`pilot` of a plan's [follow]"),
+    ("INITIALALTITUDE", "`height_m` of a plan's [follow]"),
 ];
 
 /// Keys without a counterpart, and why.
@@ -72,15 +115,30 @@ const NO_COUNTERPART: [(&str, &str); 19] = [
     ("BATTERYCAPACITY", "the flight controller knows its battery: BATT_CAPACITY"),
     ("MEASURECPU", "`wingbeat doctor` shows the computer's load"),
     ("VERBOSELOGGING", "RUST_LOG in the environment sets what is logged"),
-    ("VERBOSESTORE", "nothing is stored besides the journal"),
+    ("VERBOSESTORE", "each flight is logged into the folder of [log], always"),
     ("YAWOVERRIDE", "set WP_YAW_BEHAVIOR on the flight controller"),
     ("YAWVALUE", "set WP_YAW_BEHAVIOR on the flight controller"),
-    ("KMLMINALTITUDE", "lower waypoints are refused and not raised: fence.height_least_m"),
-    ("KMLOVERRIDEALTITUDE", "heights are flown as the file has them"),
-    ("KMLALTITUDE", "heights are flown as the file has them"),
-    ("KMLMISSIONEND", "the mission ends as its file says"),
-    ("KMLRTLENDALTITUDE", "the mission ends as its file says; set RTL_ALT_FINAL on the flight controller"),
-    ("KMLWAYPOINTDELAY", "waypoints are flown as the file has them"),
+    (
+        "KMLMINALTITUDE",
+        "lower points of KML paths are raised when the file is read: `wingbeat fleet mission send --kml-height-least-m`",
+    ),
+    (
+        "KMLOVERRIDEALTITUDE",
+        "KML paths with heights are flown at them; those without at `wingbeat fleet mission send --kml-height-least-m`",
+    ),
+    (
+        "KMLALTITUDE",
+        "KML paths with heights are flown at them; those without at `wingbeat fleet mission send --kml-height-least-m`",
+    ),
+    (
+        "KMLMISSIONEND",
+        "KML paths end with a landing at their last point; a .waypoints or .plan file with a return or a landing is flown as it says",
+    ),
+    ("KMLRTLENDALTITUDE", "a mission that returns lands at home"),
+    (
+        "KMLWAYPOINTDELAY",
+        "KML paths are flown without holds; the holds of a .waypoints or .plan file are flown, by formations not",
+    ),
     ("KMLWAYPOINTDISTANCE", "set WPNAV_RADIUS on the flight controller"),
     ("BINGKEY", "the page needs no map from the Internet"),
     ("GROUNDFORMATION", "aircraft take off from where they stand"),
@@ -145,6 +203,14 @@ fn translate(text: &str) -> Result<Translation> {
             }
             "AIRDISTANCE" | "LANDDISTANCE" => {
                 let distance_m = positive(value).with_context(|| wrong("a distance in metres"))?;
+                let least_m = swarm.and_then(|section| least_m(section, key));
+                if let Some(least_m) = least_m.filter(|least_m| distance_m < *least_m) {
+                    report.push(format!(
+                        "{key}: not written: Setup would refuse {distance_m} m, at least {least_m:.1} m would do with the default \
+                         separation"
+                    ));
+                    continue;
+                }
                 let name = if key == "AIRDISTANCE" { "distance_m" } else { "landing_distance_m" };
                 match swarm {
                     Some(section) => becomes(section, name, format!("{distance_m:?}")),
@@ -170,8 +236,23 @@ fn translate(text: &str) -> Result<Translation> {
             "GROUNDDISTANCE" => report.push(no_counterpart(key, "aircraft take off from where they stand")),
             _ => match NO_COUNTERPART.iter().find(|(theirs, _)| *theirs == key) {
                 Some((_, why)) => report.push(no_counterpart(key, why)),
-                None => report.push(no_counterpart(key, "ArduSim has no such key")),
+                None => match OF_SIMULATIONS.iter().find(|(theirs, _)| *theirs == key) {
+                    Some((_, place)) => {
+                        report.push(format!("{key}: a key of ArduSim's simulations: {place}"))
+                    }
+                    None => report.push(no_counterpart(key, "no key of ardusim.ini")),
+                },
             },
+        }
+    }
+    if let Some(section @ ("muscop" | "follow_me")) = protocol {
+        let is_written = |name: &str| {
+            sections.get(section).is_some_and(|lines| lines.iter().any(|line| line.starts_with(name)))
+        };
+        let leader = if section == "muscop" { "master" } else { "leader" };
+        for name in ["aircraft", leader].into_iter().filter(|name| !is_written(&format!("{name} = "))) {
+            report
+                .push(format!("missing: {section}.{name}: ArduSim has no such key, and the daemon needs it"));
         }
     }
     let mut toml = String::from("# From ardusim.ini by `wingbeat import-ini`.\n");
@@ -185,6 +266,18 @@ fn translate(text: &str) -> Result<Translation> {
         }
     }
     Ok(Translation { toml, report })
+}
+
+/// The least distance that *Setup* takes with the default separation budget, metres.
+fn least_m(section: &str, key: &str) -> Option<f64> {
+    let (me, aircraft) = (VehicleId(1), 2);
+    let swarm = swarm::Config::new(me, me, aircraft);
+    match (section, key) {
+        (_, "LANDDISTANCE") => Some(swarm.budget().landing().distance_m),
+        ("muscop", _) => Some(swarm.budget().spacing(0.0).distance_m),
+        ("follow_me", _) => Some(follow_me::Config::new(me, me, aircraft).distance_least_m()),
+        _ => None,
+    }
 }
 
 fn no_counterpart(key: &str, why: &str) -> String {
@@ -251,7 +344,7 @@ mod tests {
 
     const INI: &str = "# ArduSim\nUAVPROTOCOL=MUSCOP\nUAVSPEED=10.0\nMACS=b8:27:eb:01:02:03,b8:27:eb:00:00:01\n\
         SERIALPORT=/dev/ttyAMA0\nBAUDRATE=57600\nBROADCASTIP=192.168.1.255\nBROADCASTPORT=14650\n\
-        AIRFORMATION=Compact matrix\nAIRDISTANCE=50\nLANDDISTANCE=5\nBATTERYCELLS=4\nCOMPUTERPORT=5750\n\
+        AIRFORMATION=Compact matrix\nAIRDISTANCE=50\nLANDDISTANCE=12\nBATTERYCELLS=4\nCOMPUTERPORT=5750\n\
         TAKEOFFALGORITHM=Simplified\nBINGKEY=\nCOLOUR=red\n";
 
     #[test]
@@ -259,7 +352,7 @@ mod tests {
         let Translation { toml, report } = translate(INI).unwrap();
         let expected = "# From ardusim.ini by `wingbeat import-ini`.\nprotocol = \"muscop\"\n\n[autopilot]\n\
             endpoint = \"serial:/dev/ttyAMA0:57600\"\n\n[muscop]\nmaster = \"0000b827eb010203\"\n\
-            formation = \"compact-matrix\"\ndistance_m = 50.0\nlanding_distance_m = 5.0\n\n[radio]\n\
+            formation = \"compact-matrix\"\ndistance_m = 50.0\nlanding_distance_m = 12.0\n\n[radio]\n\
             broadcast = \"192.168.1.255\"\nport = 14650\n";
         assert_eq!(toml, expected);
         for key in ["UAVSPEED", "BATTERYCELLS", "COMPUTERPORT", "TAKEOFFALGORITHM", "COLOUR"] {
@@ -268,8 +361,9 @@ mod tests {
                 "{report:?}"
             );
         }
-        // One line each but BAUDRATE, which is part of the endpoint.
-        assert_eq!(report.len(), 13, "{report:?}");
+        // One line each but BAUDRATE, which is part of the endpoint, and what is missing.
+        assert_eq!(report.len(), 14, "{report:?}");
+        assert!(report[13].starts_with("missing: muscop.aircraft"), "{report:?}");
         let rest = "id = \"0000b827eb010203\"\n[muscop]\naircraft = 3\n[security]\ninsecure = true\n";
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("wingbeatd.toml");
@@ -281,6 +375,45 @@ mod tests {
         let settings = wingbeat_onboard::config::read(&layers).unwrap();
         assert_eq!(settings.radio.port, 14_650);
         assert_eq!(settings.daemon.autopilot.to_string(), "serial:/dev/ttyAMA0:57600");
+    }
+
+    /// What is written holds: distances that Setup refuses are not written, and the number that would do is named.
+    #[test]
+    fn what_is_reported_is_so() {
+        let of = |text: &str| translate(text).unwrap();
+        let shipped = of("UAVPROTOCOL=MUSCOP\nAIRFORMATION=Random\nAIRDISTANCE=50\nLANDDISTANCE=2.5\n");
+        assert!(
+            shipped.toml.contains("formation = \"random\"") && !shipped.toml.contains("landing"),
+            "{shipped:?}"
+        );
+        let least = |report: &[String], key: &str| {
+            let line = report.iter().find(|line| line.starts_with(&format!("{key}: not written"))).unwrap();
+            let (_, number) = line.split_once("at least ").unwrap();
+            number.split(' ').next().unwrap().parse::<f64>().unwrap()
+        };
+        let least_m = least(&shipped.report, "LANDDISTANCE");
+        assert!(
+            of(&format!("UAVPROTOCOL=MUSCOP\nLANDDISTANCE={}", least_m + 0.1))
+                .toml
+                .contains("landing_distance_m")
+        );
+        for name in ["muscop.aircraft", "muscop.master"] {
+            let missing = format!("missing: {name}");
+            assert!(shipped.report.iter().any(|line| line.starts_with(&missing)), "{name}: {shipped:?}");
+        }
+        let follows = of("UAVPROTOCOL=Follow Me\nAIRDISTANCE=50\n");
+        assert_eq!(least(&follows.report, "AIRDISTANCE"), 60.0);
+        for (key, words) in [
+            ("KMLMINALTITUDE=12", "--kml-height-least-m"),
+            ("KMLALTITUDE=25", "KML paths with heights are flown at them"),
+            ("KMLMISSIONEND=RTL", "KML paths end with a landing"),
+            ("VERBOSESTORE=true", "each flight is logged"),
+            ("numUAVs=3", "a key of ArduSim's simulations"),
+            ("missionFile=a;b", "[[own.flight.aircraft]]"),
+        ] {
+            let report = of(key).report;
+            assert!(report[0].contains(words), "{key}: {report:?}");
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ mod fleet;
 #[cfg(unix)]
 mod formation;
 mod ground;
+#[cfg(unix)]
+mod hazards;
 mod import_ini;
 #[cfg(unix)]
 mod linktest;
@@ -102,7 +104,26 @@ enum Command {
     },
 }
 
+/// Whether the reader of the output has gone, as `head` does: no fault of the command.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let is_it = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().filter_map(|cause| cause.downcast_ref()).any(is_it)
+}
+
+/// Ends silently where `println!` finds that the reader of the output has gone.
+fn end_with_the_reader() {
+    let others = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
+        if text.starts_with("failed printing to std") && text.contains("Broken pipe") {
+            std::process::exit(0);
+        }
+        others(panic);
+    }));
+}
+
 fn main() -> ExitCode {
+    end_with_the_reader();
     let result = match Arguments::parse().command {
         #[cfg(unix)]
         Command::Sim(arguments) => sim::run(&arguments).map(|()| ExitCode::SUCCESS),
@@ -130,6 +151,9 @@ fn main() -> ExitCode {
         Command::Man { folder } => manual(&folder).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
+        if is_broken_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
         eprintln!("wingbeat: {error:#}");
         ExitCode::from(2)
     })

@@ -144,7 +144,10 @@ async fn what_is_meant_wrongly_sends_nothing() {
         .ends(2, &["\"JUMP\", expected GET, POST, PUT or DELETE"]);
     assert!(fakes.iter().all(|fake| fake.received().is_empty()));
 
-    fleet(&["status", "--ground", "127.0.0.1:1"]).await.ends(2, &["http://127.0.0.1:1: connection refused"]);
+    fleet(&["status", "--ground", "127.0.0.1:1"]).await.ends(
+        2,
+        &["no service answers at http://127.0.0.1:1: connection refused; is `wingbeat ground` running there?"],
+    );
     fleet(&["status", "--ground", "https://127.0.0.1:1"]).await.ends(2, &["expected the fleet's pages.crt"]);
     let open = ["sign-in", "--ground", "10.255.255.1:8700", "--user", "otto"];
     fleet(&open).await.ends(2, &["found no TLS on the way to another computer"]);

@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+use core::num::NonZeroU32;
+
 use heapless::Vec;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{
@@ -59,11 +61,28 @@ impl Repeated {
     }
 }
 
+/// The session of this program: its orders but for exclusions have a counter of their own.
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    number: NonZeroU32,
+    base_us: u64,
+    counter: u64,
+}
+
+impl Session {
+    fn next_counter(&mut self, now: Instant) -> u64 {
+        let clock_us = self.base_us.saturating_add(now.as_micros());
+        self.counter = clock_us.max(self.counter.saturating_add(1));
+        self.counter
+    }
+}
+
 /// A console: its counter, and the orders that it repeats.
 pub struct Console {
     id: VehicleId,
     base_us: u64,
     counter: u64,
+    session: Option<Session>,
     repeated: Vec<Repeated, REPEATED_MAX>,
     next_at: Instant,
     /// Between two datagrams of a round; none where the orders have changed since it was computed.
@@ -74,7 +93,21 @@ impl Console {
     /// One that counts its datagrams from here: its clock at time zero, microseconds, and above all that was sent before
     /// under its id.
     pub fn new(id: VehicleId, base_us: u64) -> Self {
-        Self { id, base_us, counter: base_us, repeated: Vec::new(), next_at: Instant::NEVER, gap: None }
+        Self {
+            id,
+            base_us,
+            counter: base_us,
+            session: None,
+            repeated: Vec::new(),
+            next_at: Instant::NEVER,
+            gap: None,
+        }
+    }
+
+    /// Begins a session, in which no other program with this key sends: its number is drawn at random. Its orders are counted
+    /// by `utc_base_us`, UTC at time zero of the clock in microseconds, whatever was sent before.
+    pub fn begin_session(&mut self, number: NonZeroU32, utc_base_us: u64) {
+        self.session = Some(Session { number, base_us: utc_base_us, counter: 0 });
     }
 
     /// Its id.
@@ -196,10 +229,17 @@ impl Console {
         draft: &mut Draft,
         emit: &mut impl FnMut(&mut Draft),
     ) {
-        self.counter = self.next_counter(now);
+        let is_exclusion = matches!(press.command, Command::Exclude { .. });
+        let (counter, flight) = match &mut self.session {
+            Some(session) if !is_exclusion => (session.next_counter(now), session.number.get()),
+            _ => {
+                self.counter = self.next_counter(now);
+                (self.counter, press.flight)
+            }
+        };
         let order = Order { id: press.id.clone(), to, command: press.command };
         // The longest order fits half a datagram.
-        if draft.write(self.id, self.counter, press.flight, &Message::Order(order)).is_ok() {
+        if draft.write(self.id, counter, flight, &Message::Order(order)).is_ok() {
             emit(draft);
         }
     }

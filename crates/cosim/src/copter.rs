@@ -33,7 +33,7 @@ use wingbeat_autopilot::dialect::{MavMessage, MavModeFlag};
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_sim::autopilot::{Autopilot, Incident};
 use wingbeat_sim::flight_controller::{RcChannels, Truth};
-use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters};
+use wingbeat_sim::motion::{BatteryParameters, Wind, WindParameters, wind_share_at};
 use wingbeat_sim::rigid::{Body, MOTORS, Rigid};
 use wingbeat_sim::sensors::POSITION_STEP_S;
 
@@ -100,6 +100,8 @@ pub struct Config {
     pub booted_at: Instant,
     /// The air.
     pub wind: WindParameters,
+    /// The height above the ground from which on all of the wind blows, metres: that of the flight.
+    pub wind_full_m: f64,
     /// The gusts: their seed, and where their field begins.
     pub weather: (u64, Position),
     /// The aircraft.
@@ -512,6 +514,7 @@ impl Driver {
                     // What was sent to the one before.
                     to_send.clear();
                 }
+                Incident::WindShifts { by_m_s } => self.wind.shift(by_m_s),
                 other => self.incidents.suffer(other, &mut self.body),
             }
         }
@@ -555,8 +558,10 @@ impl Driver {
     fn step(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
         let steps = self.steps_before + self.steps;
         if steps.is_multiple_of(WIND_STEPS) {
-            let place_m = self.in_weather_m + self.body.position().truncate();
-            self.wind_m_s = self.wind.at(steps as f64 * STEP_S, place_m);
+            let position = self.body.position();
+            let place_m = self.in_weather_m + position.truncate();
+            self.wind_m_s = self.wind.at(steps as f64 * STEP_S, place_m)
+                * wind_share_at(position.z, self.config.wind_full_m);
         }
         self.body.step(STEP_S, self.incidents.outputs(self.outputs), self.wind_m_s);
         self.incidents.step(STEP_S, self.outputs);

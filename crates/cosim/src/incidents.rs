@@ -221,8 +221,9 @@ impl Incidents {
                 ("SIM_GPS1_ENABLE", f64::from(u8::from(!lost))),
             ]),
             Incident::PositionDrifts { to_m, within } => self.error.drift_to(to_m, within),
-            // Its process is another's; the others are refused.
+            // The process and the wind belong to the driver; the others are refused.
             Incident::Restarts
+            | Incident::WindShifts { .. }
             | Incident::EstimateDiverges(_)
             | Incident::Stuck(_)
             | Incident::TextsGarbled(_) => {}
@@ -410,6 +411,7 @@ pub fn check(incident: Incident) -> Result<(), String> {
         | Incident::TransmitterLost(_)
         | Incident::BatteryAt { .. }
         | Incident::GnssLost(_)
+        | Incident::WindShifts { .. }
         | Incident::PositionDrifts { .. } => Ok(()),
     }
 }

@@ -55,17 +55,38 @@ pub(crate) struct Clients {
     keys: Option<wingbeat_tls::Identity>,
     any: Client,
     of: Arc<Mutex<BTreeMap<String, Client>>>,
+    tokens: Tokens,
+}
+
+/// The tokens of the leases that this service holds, by address.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tokens(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Tokens {
+    /// The token of the lease of the aircraft at that address.
+    pub(crate) fn get(&self, address: &str) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(address).cloned()
+    }
+
+    pub(crate) fn keep(&self, address: &str, token: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(address.to_owned(), token.to_owned());
+    }
 }
 
 impl Clients {
     /// By these keys, or without.
     pub(crate) fn new(keys: Option<wingbeat_tls::Identity>) -> Result<Self, NoClient> {
-        Ok(Self { any: new(keys.as_ref())?, keys, of: Arc::default() })
+        Ok(Self { any: new(keys.as_ref())?, keys, of: Arc::default(), tokens: Tokens::default() })
     }
 
     /// The keys of the connections.
     pub(crate) fn keys(&self) -> Option<&wingbeat_tls::Identity> {
         self.keys.as_ref()
+    }
+
+    /// The tokens of the leases.
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
     /// Where it is not known who answers.

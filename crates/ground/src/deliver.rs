@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use wingbeat_api::{ApiError, CommandReply, CommandRequest, VehicleOutcome, paths};
 use wingbeat_console::Press;
 
-use crate::client;
+use crate::client::{self, Tokens};
 use crate::desk::Desk;
 use crate::ledger::{self, Lane};
 use crate::owner::Message;
@@ -41,6 +41,8 @@ pub(crate) struct Delivery {
     pub(crate) press: Press,
     /// What signs it, where the console has keys.
     pub(crate) desk: Option<Arc<Desk>>,
+    /// The tokens of the leases.
+    pub(crate) tokens: Tokens,
     /// How long before it expires.
     pub(crate) limit: Duration,
     pub(crate) owner: mpsc::Sender<Message>,
@@ -121,19 +123,20 @@ impl Delivery {
 
     async fn attempt(&self) -> Answer {
         let url = |path| format!("{}{path}", self.address);
+        let token = self.tokens.get(&self.address);
         let request = match &self.desk {
             // Each attempt with a counter of its own.
             Some(desk) => {
                 let request =
                     self.client.post(url(paths::ORDERS)).header(CONTENT_TYPE, "application/octet-stream");
-                let request = request.body(desk.sealed(&self.press, &self.vehicle));
-                client::with_lease(request, desk.token(&self.address))
+                request.body(desk.sealed(&self.press, &self.vehicle))
             }
             None => {
                 let (id, command) = (self.press.id.as_str().to_owned(), self.press.command);
                 self.client.post(url(paths::COMMANDS)).json(&CommandRequest { id, command })
             }
         };
+        let request = client::with_lease(request, token);
         let mut response = match request.timeout(ATTEMPT_LIMIT).send().await {
             Ok(response) => response,
             Err(error) => return Answer::None(client::reason(&error)),
@@ -193,7 +196,9 @@ mod tests {
         let vehicle = "000000000000000a".to_owned();
         let press = Press { id: "c".try_into().expect("an id"), command, flight: 0 };
         let client = client::new(None).expect("a client");
-        Delivery { client, address, vehicle, press, desk: None, limit, owner }.run().await;
+        Delivery { client, address, vehicle, press, desk: None, tokens: Tokens::default(), limit, owner }
+            .run()
+            .await;
         let mut out = Vec::new();
         while let Some(message) = reports.recv().await {
             if let Message::Delivered { outcome, detail, .. } = message {

@@ -2,6 +2,9 @@
 //! an emergency command until each aircraft has carried it out, beside the deliveries over HTTP.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,7 +14,7 @@ use tokio::time::sleep_until;
 use wingbeat_api::{Command, VehicleId};
 use wingbeat_console::{Answer, Console, Press};
 use wingbeat_geo::Instant;
-use wingbeat_keys::{ConsoleKeys, counter::Reserve};
+use wingbeat_keys::{ConsoleKeys, counter::Reserve, folder};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Budget, Clock, Outage, Radio, RadioEvent, SendError};
 use wingbeat_wire::{Addressees, Claim, Class, Corrections, Refused};
@@ -20,6 +23,9 @@ use crate::base_station::BaseStation;
 use crate::ledger::{self, Lane};
 use crate::owner::Message;
 
+/// A step of the clock by this begins another session of orders: aircraft refuse those that are 2 s late.
+const SESSION_STEP_US: u64 = 1_000_000;
+
 /// What a console signs with.
 #[derive(Clone, Debug)]
 pub struct ConsoleConfig {
@@ -27,13 +33,20 @@ pub struct ConsoleConfig {
     pub keys: ConsoleKeys,
     /// Its clock: that of the aircraft, or one that runs alike.
     pub clock: Clock,
-    /// Where it keeps how far its counters have come. A bench has none.
+    /// The folder of its keys, which it locks, and where it keeps how far its counters have come. A bench has none.
     pub state: Option<PathBuf>,
     /// Its base station, whose corrections (RTCM 3) it broadcasts by its radio.
     pub rtcm: Option<Endpoint>,
 }
 
 impl ConsoleConfig {
+    /// Takes the key folder, which no other service on this computer uses, until the file is dropped.
+    pub(crate) fn lock(&self) -> Result<Option<File>, String> {
+        let cure = "expected one service for each key folder; cure: end the other one, or enrol a second console with a \
+                    key of its own (docs/operating.md, Keys)";
+        self.state.as_deref().map_or(Ok(None), |folder| folder::lock(folder, "wingbeat ground", cure))
+    }
+
     /// What it speaks TLS with.
     pub(crate) fn identity(&self) -> Option<wingbeat_tls::Identity> {
         wingbeat_tls::Identity::new(&self.keys.keys.signer, &self.keys.keys.roster)
@@ -48,12 +61,12 @@ pub(crate) struct Desk {
     inner: Mutex<Inner>,
     /// Something is to be sent by radio.
     wake: Notify,
-    /// The tokens of the leases that this service holds, by address.
-    tokens: Mutex<BTreeMap<String, String>>,
 }
 
 struct Inner {
     console: Console,
+    /// UTC at time zero of the clock, by which the session counts its orders; 0 before there is one.
+    session_base_us: u64,
     keys: ConsoleKeys,
     reserve: Reserve,
     /// What corrections may take of the air.
@@ -69,23 +82,37 @@ impl std::fmt::Debug for Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(config: ConsoleConfig, has_radio: bool) -> Self {
+    /// Makes the console of these keys.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub(crate) fn new(config: ConsoleConfig, has_radio: bool) -> Result<Self, String> {
         let ConsoleConfig { keys, clock, state, rtcm } = config;
-        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let unix_us = since_1970.map_or(0, |since| since.as_micros() as u64);
-        let reserve = Reserve::open(state.as_deref(), unix_us);
+        let reserve = Reserve::open(state.as_deref(), unix_us());
         if let Some(problem) = reserve.problem() {
             tracing::error!("{problem}");
         }
         let console = Console::new(keys.id, reserve.base_us());
-        let inner =
-            Mutex::new(Inner { console, keys, reserve, budget: Budget::default(), newest: BTreeMap::new() });
+        let (budget, newest) = (Budget::default(), BTreeMap::new());
+        let session_base_us = 0;
+        let inner = Mutex::new(Inner { console, session_base_us, keys, reserve, budget, newest });
         let base_station = rtcm.map(|source| BaseStation::new(source, clock));
-        Self { clock, has_radio, base_station, inner, wake: Notify::new(), tokens: Mutex::default() }
+        let desk = Self { clock, has_radio, base_station, inner, wake: Notify::new() };
+        desk.lock().keep_session(clock).map_err(|error| format!("random numbers: found {error}"))?;
+        Ok(desk)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the console to send orders: in a new session where the clock was set, or the computer slept.
+    fn lock_to_order(&self) -> MutexGuard<'_, Inner> {
+        let mut inner = self.lock();
+        if let Err(error) = inner.keep_session(self.clock) {
+            tracing::error!("the session of orders goes on although the clock was set: {error}");
+        }
+        inner
     }
 
     /// An order for one aircraft over HTTP; an exclusion is for all, and the aircraft passes it on.
@@ -95,7 +122,7 @@ impl Desk {
             (_, Some(id)) => Addressees::Listed([id].into_iter().collect()),
         };
         let now = self.clock.now();
-        let mut inner = self.lock();
+        let mut inner = self.lock_to_order();
         let mut draft = inner.console.draft(now, press, to);
         inner.keep_ahead();
         inner.keys.keys.signer.seal(&mut draft).to_vec()
@@ -107,7 +134,7 @@ impl Desk {
         if self.has_radio && !press.command.needs_lease() {
             let now = self.clock.now();
             // The limit is the operator's time, whatever speed a bench's clock has.
-            self.lock().console.begin(now, press, vehicle, now + limit.mul_f64(self.clock.speed()));
+            self.lock_to_order().console.begin(now, press, vehicle, now + limit.mul_f64(self.clock.speed()));
             self.wake.notify_one();
         }
     }
@@ -126,20 +153,10 @@ impl Desk {
         }
     }
 
-    /// The token of the lease of the aircraft at that address.
-    pub(crate) fn token(&self, address: &str) -> Option<String> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(address).cloned()
-    }
-
-    pub(crate) fn keep_token(&self, address: &str, token: &str) {
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.insert(address.to_owned(), token.to_owned());
-    }
-
     /// Sends what is due; when something is again.
     fn poll(&self, mut send: impl FnMut(&[u8])) -> Instant {
         let now = self.clock.now();
-        let mut inner = self.lock();
+        let mut inner = self.lock_to_order();
         let Inner { console, keys, .. } = &mut *inner;
         console.poll(now, |draft| send(keys.keys.signer.seal(draft)));
         inner.keep_ahead();
@@ -216,7 +233,30 @@ async fn heard<'a>(base: &mut Option<(&'a BaseStation, Link)>) -> Option<(&'a Ba
     Some((*base, link.recv().await?))
 }
 
+/// UTC, microseconds after 1970.
+fn unix_us() -> u64 {
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since_1970.map_or(0, |since| since.as_micros() as u64)
+}
+
 impl Inner {
+    /// Begins a session of orders with a random number; a new one where UTC is no longer where the clock expects it. The clock
+    /// stands while the computer sleeps: aircraft would refuse orders of the old session as delayed.
+    fn keep_session(&mut self, clock: Clock) -> io::Result<()> {
+        let base_us = unix_us().saturating_sub(clock.now().as_micros());
+        // A bench's clock may be faster than UTC.
+        let is_kept = clock.speed() != 1.0 || base_us.abs_diff(self.session_base_us) < SESSION_STEP_US;
+        if self.session_base_us != 0 && is_kept {
+            return Ok(());
+        }
+        let random = wingbeat_keys::file::random()?;
+        let [a, b, c, d, ..] = random;
+        let number = NonZeroU32::new(u32::from_le_bytes([a, b, c, d])).unwrap_or(NonZeroU32::MIN);
+        self.console.begin_session(number, base_us);
+        self.session_base_us = base_us.max(1);
+        Ok(())
+    }
+
     /// No counter is used again after a restart.
     fn keep_ahead(&mut self) {
         if let Some(problem) = self.reserve.keep_ahead(self.console.counter()) {

@@ -610,6 +610,7 @@ pub(crate) mod tests {
             measurements: Measurements::default(),
             mission: None,
             flight_setup: None,
+            fence: None,
             swarm: Some(wingbeat_api::Swarm {
                 leader: id == A,
                 leader_id: Some(A.to_owned()),

@@ -37,6 +37,7 @@ use crate::owner::{Push, Subscription};
 use crate::page;
 use crate::plan_file;
 use crate::planning;
+use crate::readers::Budget;
 use crate::records;
 use crate::refused::Refused;
 use crate::region_file;
@@ -623,8 +624,9 @@ async fn region_file(
 ))]
 async fn mission_file(
     State(service): State<Service>,
-    Body(file): Body<MissionFile>,
+    Body(mut file): Body<MissionFile>,
 ) -> Result<Json<MissionFileContent>, Refused> {
+    mission_file::complete(&mut file, &service.picture().await?.aircraft);
     let read = reading(&service, move || mission_file::read(&file)).await?;
     read.map(Json).map_err(Refused::bad_request)
 }
@@ -719,7 +721,7 @@ async fn plan_preview(
 ))]
 async fn records(State(service): State<Service>) -> Result<Json<Records>, Refused> {
     let root = service.records()?;
-    reading(&service, move || records::list(&root)).await?.map(Json)
+    reading_within(&service, move |budget| records::list(&root, budget)).await?.map(Json)
 }
 
 /// One page of results.
@@ -778,25 +780,35 @@ async fn records_track(
     let Query(OfLog { file, samples }) =
         query.map_err(|rejection| Refused::bad_request(rejection.body_text()))?;
     let root = service.records()?;
-    let work = move || records::read(&root, &file, samples.unwrap_or(records::SAMPLES_MAX));
-    let mut response = Json(reading(&service, work).await??).into_response();
+    let work =
+        move |budget: &Budget| records::read(&root, &file, samples.unwrap_or(records::SAMPLES_MAX), budget);
+    let mut response = Json(reading_within(&service, work).await??).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     Ok(if accepts_gzip(&headers) { compressed(response) } else { response })
 }
 
-/// What may take a while is done beside the other requests, a few at a time.
+/// Does in a thread of its own what may take a while, a few pieces at a time.
 pub(crate) async fn reading<T: Send + 'static>(
     service: &Service,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
-    // Kept until it is done, although the console may have gone.
-    let reader = service.reader().await;
+    reading_within(service, |_| work()).await
+}
+
+/// Does the same within a budget, which ends when the client goes.
+async fn reading_within<T: Send + 'static>(
+    service: &Service,
+    work: impl FnOnce(&Budget) -> T + Send + 'static,
+) -> Result<T, Refused> {
+    let reader = service.readers().take().await;
+    let (budget, client) = service.readers().budget();
     let work = move || {
-        let done = work();
+        let done = work(&budget);
         drop(reader);
         done
     };
     let done = tokio::task::spawn_blocking(work).await;
+    drop(client);
     done.map_err(|error| Refused::bad_request(format!("the files were not read: {error}")))
 }

@@ -2,15 +2,13 @@
 //! it is held the aircraft sends its flight controller a ground station's heartbeat; when the service dies it
 //! expires. What renews it is the token that the aircraft answered when it was taken.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Client;
 use tokio::time::{MissedTickBehavior, interval};
 use wingbeat_api::{LeaseGrant, LeaseRequest, paths};
 
-use crate::client;
-use crate::desk::Desk;
+use crate::client::{self, Tokens};
 
 /// Between two renewals.
 const RENEW_EVERY: Duration = Duration::from_secs(1);
@@ -30,7 +28,7 @@ pub(crate) fn console(port: u16) -> String {
 
 /// Takes the lease and renews it until dropped. An aircraft that another console holds is asked again, and
 /// shows in its status which that is.
-pub(crate) async fn hold(client: Client, address: String, console: String, desk: Option<Arc<Desk>>) {
+pub(crate) async fn hold(client: Client, address: String, console: String, tokens: Tokens) {
     let mut logged = String::new();
     let mut token = None;
     let mut tick = interval(RENEW_EVERY);
@@ -45,8 +43,8 @@ pub(crate) async fn hold(client: Client, address: String, console: String, desk:
                     // Only the answer that gives the lease has one.
                     let grant = serde_json::from_slice::<LeaseGrant>(&body).ok();
                     token = grant.and_then(|grant| grant.token).or(token);
-                    if let (Some(desk), Some(token)) = (&desk, &token) {
-                        desk.keep_token(&address, token);
+                    if let Some(token) = &token {
+                        tokens.keep(&address, token);
                     }
                     String::new()
                 }
@@ -83,8 +81,12 @@ mod tests {
     async fn a_lease_that_another_holds_is_asked_for_again() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("bound"));
-        let holding =
-            tokio::spawn(hold(client::new(None).expect("a client"), address, "one:1".to_owned(), None));
+        let holding = tokio::spawn(hold(
+            client::new(None).expect("a client"),
+            address,
+            "one:1".to_owned(),
+            Tokens::default(),
+        ));
         let (granted, renewed) = (
             r#"{"console":"one:1","left_ms":5000,"token":"secret"}"#,
             r#"{"console":"one:1","left_ms":5000}"#,

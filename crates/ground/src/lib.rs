@@ -43,6 +43,7 @@ mod parameters;
 mod plan_file;
 mod planning;
 mod push;
+mod readers;
 mod records;
 mod refused;
 mod region_file;
@@ -51,6 +52,7 @@ pub mod remote;
 mod service;
 pub mod tiles;
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -149,6 +151,9 @@ pub enum StartError {
         /// The system's message.
         source: io::Error,
     },
+    /// Another service uses the key folder, or there are no random numbers.
+    #[error("--keys: {0}")]
+    Keys(String),
     /// The users, the log of what is done, or the certificate.
     #[error("ground service: {0}")]
     Access(#[from] NoAccess),
@@ -225,6 +230,8 @@ impl Ground {
     ///
     /// As [`Ground::start`].
     pub async fn start_with<R: Radio>(config: Config, radio: Option<R>) -> Result<Handle, StartError> {
+        let key_folder = config.console.as_ref().map(ConsoleConfig::lock).transpose();
+        let key_folder = key_folder.map_err(StartError::Keys)?.flatten();
         let keys = config.console.as_ref().and_then(ConsoleConfig::identity);
         let records = config.records.map(records_directory).transpose()?;
         let map = config.tiles.map(|path| match tiles::open(&path) {
@@ -261,12 +268,12 @@ impl Ground {
         let (messages, message_queue) = mpsc::channel(QUEUE);
         let now = Instant::now();
         let fleet = fleet::Fleet::new(addresses.iter().cloned(), now);
-        let desk = config.console.map(|console| Arc::new(desk::Desk::new(console, radio.is_some())));
+        let desk = config.console.map(|console| desk::Desk::new(console, radio.is_some()));
+        let desk = desk.transpose().map_err(StartError::Keys)?.map(Arc::new);
         let (has_map, has_tiles) = (map.is_some(), matches!(map, Some(tiles::Map::Tiles(_))));
         let service = service::Service::new(
             requests,
             clients.clone(),
-            desk.clone(),
             service::Files { web_dir: config.web_dir, map, parameters: config.parameters, records },
             access,
             checklist.clone(),
@@ -327,7 +334,8 @@ impl Ground {
         };
         let server = tokio::spawn(wingbeat_server::serve(listener, router, limits, stopped, || {}));
         tracing::info!(%address, "ground service");
-        Ok(Handle { address, service, stop, server, following, tasks, roster, listener: by_radio })
+        let (listener, _folder) = (by_radio, key_folder);
+        Ok(Handle { address, service, stop, server, following, tasks, _folder, roster, listener })
     }
 }
 
@@ -340,6 +348,8 @@ pub struct Handle {
     server: tokio::task::JoinHandle<()>,
     following: owner::Following,
     tasks: JoinSet<()>,
+    /// The lock of the key folder.
+    _folder: Option<File>,
     /// What opens the fleet's datagrams; none without keys.
     roster: Option<Box<Roster>>,
     listener: Arc<OnceLock<listen::Listener>>,
@@ -411,6 +421,7 @@ impl Handle {
     pub async fn stop(mut self) {
         // No receiver means that it has ended already.
         let _ = self.stop.send(true);
+        self.service.readers().end();
         if timeout(FAREWELL, &mut self.server).await.is_err() {
             self.server.abort();
             let _ = (&mut self.server).await;
@@ -422,6 +433,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        self.service.readers().end();
         self.server.abort();
     }
 }

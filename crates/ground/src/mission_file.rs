@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use wingbeat_api::{
-    GeoPoint, MissionEnd, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionFormat,
-    MissionItem, MissionUpload, ReadMission,
+    FenceBounds, FleetAircraft, GeoPoint, MissionEnd, MissionExport, MissionExportFile, MissionFile,
+    MissionFileContent, MissionFileOptions, MissionFormat, MissionItem, MissionUpload, ReadMission,
 };
 use wingbeat_geo::{AIRCRAFT_MAX, Position, ROUTE_MAX};
 use wingbeat_missions::{
@@ -15,6 +15,10 @@ use wingbeat_missions::{
 const MAX_FILE_BYTES: u64 = 2_000_000;
 /// Largest request with a file: JSON escapes what it must.
 pub(crate) const MAX_BODY_BYTES: usize = 2 * MAX_FILE_BYTES as usize;
+/// The highest, the farthest and the fastest that any option allows.
+const HEIGHT_MOST_M: f64 = 100_000.0;
+const DISTANCE_MOST_M: f64 = 100_000.0;
+const SPEED_MOST_M_S: f64 = 100.0;
 /// Longest name that an aircraft takes.
 const MAX_NAME_CHARACTERS: usize = 64;
 
@@ -25,9 +29,11 @@ const MAX_NAME_CHARACTERS: usize = 64;
 pub(crate) fn read(file: &MissionFile) -> Result<MissionFileContent, String> {
     let missions = parsed(file)?;
     let read = |mission: &Mission| {
-        let ReadMission { mission, mut notes } = upload(mission, &file.name);
-        notes.extend(file.protocol.iter().flat_map(|protocol| mission.notes(protocol)));
-        ReadMission { mission, notes }
+        let mut read = upload(mission, &file.name);
+        read.mission.leave_out.clone_from(&file.options.leave_out);
+        read.notes.extend(file.protocol.iter().flat_map(|protocol| read.mission.notes(protocol)));
+        read.refusals.extend(file.protocol.iter().flat_map(|protocol| read.mission.refusals(protocol)));
+        read
     };
     Ok(MissionFileContent { missions: missions.iter().map(read).collect() })
 }
@@ -46,8 +52,77 @@ pub(crate) fn home(file: &MissionFile) -> Result<Option<GeoPoint>, String> {
 }
 
 fn parsed(file: &MissionFile) -> Result<Vec<Mission>, String> {
-    let limits = Limits { file_bytes_max: MAX_FILE_BYTES, ..Limits::default() };
+    let limits = limits(&file.options)?;
     parse(Path::new(&file.name), file.text.as_bytes(), &limits).map_err(|error| error.to_string())
+}
+
+/// The limits of a request.
+///
+/// # Errors
+/// The option that is none.
+pub fn limits(options: &MissionFileOptions) -> Result<Limits, String> {
+    let usual = Limits::default();
+    let positive = |name: &str, value: Option<f64>, usual: f64, most: f64| match value {
+        None => Ok(usual),
+        Some(value) if value > 0.0 && value <= most => Ok(value),
+        Some(found) => Err(format!("options.{name}: found {found}, expected more than 0 and at most {most}")),
+    };
+    let home = options.home.as_ref().map(|home| {
+        Position::from_degrees(home.latitude_deg, home.longitude_deg, home.altitude_m)
+            .map_err(|error| format!("options.home: {error}"))
+    });
+    Ok(Limits {
+        file_bytes_max: MAX_FILE_BYTES,
+        leave_out_payload: options.leave_out_payload,
+        leave_out: options.leave_out_commands.clone(),
+        home: home.transpose()?,
+        kml_altitude_min_m: positive(
+            "kml_height_least_m",
+            options.kml_height_least_m,
+            usual.kml_altitude_min_m,
+            HEIGHT_MOST_M,
+        )?,
+        fence_altitude_m: positive(
+            "height_most_m",
+            options.height_most_m,
+            usual.fence_altitude_m,
+            HEIGHT_MOST_M,
+        )?,
+        distance_from_home_m: positive(
+            "distance_most_m",
+            options.distance_most_m,
+            usual.distance_from_home_m,
+            DISTANCE_MOST_M,
+        )?,
+        speed_m_s: positive("speed_most_m_s", options.speed_most_m_s, usual.speed_m_s, SPEED_MOST_M_S)?,
+        ..usual
+    })
+}
+
+/// Completes a request by what the fleet's aircraft are configured with: the protocol that all of them fly, the highest and the
+/// widest fence.
+pub(crate) fn complete(file: &mut MissionFile, fleet: &[FleetAircraft]) {
+    let known = || fleet.iter().filter_map(|aircraft| aircraft.status.as_ref());
+    if file.protocol.is_none() {
+        let first = known().next().map(|status| status.protocol.clone());
+        file.protocol = first.filter(|first| known().all(|status| status.protocol == *first));
+    }
+    let most =
+        |of: fn(&FenceBounds) -> f64| known().filter_map(|s| s.fence.as_ref()).map(of).reduce(f64::max);
+    let MissionFileOptions { height_most_m, distance_most_m, .. } = &mut file.options;
+    *height_most_m = height_most_m.or_else(|| most(|fence| fence.height_most_m.min(HEIGHT_MOST_M)));
+    *distance_most_m = distance_most_m.or_else(|| most(|fence| fence.distance_most_m.min(DISTANCE_MOST_M)));
+}
+
+/// The limits of an aircraft with these bounds.
+pub(crate) fn limits_of(fence: Option<&FenceBounds>) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        fence_altitude_m: fence.map_or(usual.fence_altitude_m, |fence| fence.height_most_m),
+        distance_from_home_m: fence.map_or(usual.distance_from_home_m, |fence| fence.distance_most_m),
+        speed_m_s: SPEED_MOST_M_S,
+        ..usual
+    }
 }
 
 /// A mission as an aircraft takes it: everything that its items state, whether a protocol flies it or not. Its notes
@@ -61,7 +136,7 @@ pub fn upload(mission: &Mission, file_name: &str) -> ReadMission {
     let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
     let mut upload = MissionUpload { speed_m_s: mission.speed_m_s, ..MissionUpload::new(name, vec![]) };
     let mut notes: Vec<_> = mission.notes.iter().map(ToString::to_string).collect();
-    let mut speed = None;
+    let (mut speed, mut yaw) = (None, None);
     let mut last = None;
     for item in &mission.items {
         match *item {
@@ -75,10 +150,20 @@ pub fn upload(mission: &Mission, file_name: &str) -> ReadMission {
                     )
                 }));
             }
+            Item::Yaw { yaw_deg } => {
+                let replaced = yaw.replace(yaw_deg);
+                notes.extend(replaced.map(|replaced_deg| {
+                    format!(
+                        "yaw of {replaced_deg} degrees is not flown: a yaw of {yaw_deg} degrees follows it before the next \
+                         waypoint"
+                    )
+                }));
+            }
             Item::Waypoint { position, altitude, hold_s } => {
                 let (latitude_deg, longitude_deg) = degrees(position);
                 let waypoint = MissionItem::at(latitude_deg, longitude_deg, height_m(altitude));
-                upload.waypoints.push(MissionItem { hold_s, speed_m_s: speed.take(), ..waypoint });
+                let (speed_m_s, yaw_deg) = (speed.take(), yaw.take());
+                upload.waypoints.push(MissionItem { hold_s, speed_m_s, yaw_deg, ..waypoint });
                 last = Some(position);
             }
             Item::Land { position: Some(position) } if last != Some(position) => {
@@ -94,7 +179,10 @@ pub fn upload(mission: &Mission, file_name: &str) -> ReadMission {
             "change of speed to {speed_m_s} m/s after the last waypoint is not flown: the flight ends there"
         )
     }));
-    ReadMission { mission: upload, notes }
+    notes.extend(yaw.map(|yaw_deg| {
+        format!("yaw of {yaw_deg} degrees after the last waypoint is not flown: the flight ends there")
+    }));
+    ReadMission { mission: upload, notes, refusals: Vec::new() }
 }
 
 /// The same the other way: a mission that a console drew, as the checks and the formats know it. Its numbers are checked
@@ -105,8 +193,8 @@ pub fn upload(mission: &Mission, file_name: &str) -> ReadMission {
 pub(crate) fn mission(upload: &MissionUpload) -> Result<Mission, String> {
     let name = &upload.name;
     let found = upload.waypoints.len();
-    if !(2..=ROUTE_MAX).contains(&found) {
-        return Err(format!("{name:?}: waypoints: found {found}, expected 2 to {ROUTE_MAX}"));
+    if !(1..=ROUTE_MAX).contains(&found) {
+        return Err(format!("{name:?}: waypoints: found {found}, expected 1 to {ROUTE_MAX}"));
     }
     let position = |at: &str, latitude_deg, longitude_deg, height_m| {
         let position = Position::from_degrees(latitude_deg, longitude_deg, height_m);
@@ -120,6 +208,7 @@ pub(crate) fn mission(upload: &MissionUpload) -> Result<Mission, String> {
     for (number, item) in (1..).zip(&upload.waypoints) {
         let at = format!("waypoint {number}");
         items.extend(item.speed_m_s.map(|speed_m_s| Item::ChangeSpeed { speed_m_s }));
+        items.extend(item.yaw_deg.map(|yaw_deg| Item::Yaw { yaw_deg }));
         let place = position(&at, item.latitude_deg, item.longitude_deg, item.height_m)?;
         let altitude = above_home(place);
         items.push(Item::Waypoint { position: place.into(), altitude, hold_s: item.hold_s });
@@ -150,7 +239,13 @@ pub(crate) fn export(request: &MissionExport) -> Result<MissionExportFile, Strin
             .map_err(|error| format!("home: {error}"))
     });
     let home = home.transpose()?;
-    let limits = Limits::default();
+    // What may be flown is for the aircraft to judge; a file may hold it.
+    let limits = Limits {
+        fence_altitude_m: HEIGHT_MOST_M,
+        distance_from_home_m: DISTANCE_MOST_M,
+        speed_m_s: SPEED_MOST_M_S,
+        ..Limits::default()
+    };
     let mut missions = Vec::with_capacity(found);
     for upload in &request.missions {
         let mission = Mission { planned_home: home, ..mission(upload)? };
@@ -194,6 +289,7 @@ fn not_read_back(written: &MissionUpload, read: &MissionUpload) -> Vec<String> {
         ("the places and heights of the waypoints", pairs().all(|(a, b)| place(a) == place(b))),
         ("the times to hold", pairs().all(|(a, b)| a.hold_s == b.hold_s)),
         ("the changes of speed", pairs().all(|(a, b)| a.speed_m_s == b.speed_m_s)),
+        ("the yaws", pairs().all(|(a, b)| a.yaw_deg == b.yaw_deg)),
         ("the planned speed", written.speed_m_s == read.speed_m_s),
         ("the height of the take-off", take_off_m(written) == take_off_m(read)),
         ("how it ends", written.end == read.end),
@@ -220,7 +316,12 @@ mod tests {
     use super::*;
 
     fn file(name: &str, text: &str) -> MissionFile {
-        MissionFile { name: name.to_owned(), text: text.to_owned(), protocol: None }
+        MissionFile {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            protocol: None,
+            options: MissionFileOptions::default(),
+        }
     }
 
     #[test]
@@ -251,7 +352,7 @@ mod tests {
         let found = read(&file).expect("a mission").missions.remove(0);
         assert_eq!(found.notes, [of_the_file, expected.notes("muscop")].concat());
         assert!(
-            found.notes.len() == 6 && found.notes[4].starts_with("hold of 4.5 s at waypoint 1 of 2 is not")
+            found.notes.len() == 5 && found.notes[4].starts_with("hold of 4.5 s at waypoint 1 of 2 is not")
         );
     }
 
@@ -330,7 +431,12 @@ mod tests {
             let written = file(format, &upload);
             assert_eq!(written.notes, Vec::<String>::new());
             assert!(written.name.starts_with("a-b."), "{}", written.name);
-            let mut read = read(&MissionFile { name: written.name, text: written.text, protocol: None });
+            let mut read = read(&MissionFile {
+                name: written.name,
+                text: written.text,
+                protocol: None,
+                options: MissionFileOptions::default(),
+            });
             let read = read.as_mut().expect("a mission").missions.remove(0);
             assert_eq!(read.mission, MissionUpload { name: "a-b".into(), ..upload.clone() });
             assert_eq!(read.notes, Vec::<String>::new());
@@ -347,10 +453,10 @@ mod tests {
             |format, missions: Vec<MissionUpload>| export(&MissionExport { format, missions, home: None });
         let two = request(MissionFormat::Plan, vec![upload.clone(), upload.clone()]).expect_err("one each");
         assert_eq!(two, "missions: found 2, expected 1: this format holds one");
-        let high = MissionUpload { waypoints: vec![MissionItem { height_m: 130.0, ..item }; 2], ..upload };
-        let error = request(MissionFormat::Kml, vec![high]).expect_err("above the fence");
+        let high = MissionUpload { waypoints: vec![MissionItem { height_m: -1.0, ..item }; 2], ..upload };
+        let error = request(MissionFormat::Kml, vec![high]).expect_err("below home");
         assert!(
-            error.contains("waypoint 1: found altitude 130 m above home, expected at most 120 m"),
+            error.contains("waypoint 1: found altitude -1 m above home, expected more than 0 m"),
             "{error}"
         );
     }

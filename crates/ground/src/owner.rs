@@ -170,7 +170,7 @@ impl Following {
     /// so that one of them is open when a command is to go.
     fn hold(&self, tasks: &mut JoinSet<()>, address: &str, id: &str) -> Option<AbortHandle> {
         let (name, client) = (self.lease.clone()?, self.clients.of(id).ok()?);
-        Some(tasks.spawn(crate::lease::hold(client, address.to_owned(), name, self.desk.clone())))
+        Some(tasks.spawn(crate::lease::hold(client, address.to_owned(), name, self.clients.tokens().clone())))
     }
 }
 
@@ -728,8 +728,10 @@ impl Owner {
                     let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
                     let Ok(client) = self.clients.of(&vehicle) else { continue };
                     let address = address.to_owned();
+                    let tokens = self.clients.tokens().clone();
+                    let vehicle_id = vehicle.clone();
                     let delivery =
-                        Delivery { client, address, vehicle: vehicle.clone(), press, desk, limit, owner };
+                        Delivery { client, address, vehicle: vehicle_id, press, desk, tokens, limit, owner };
                     let task = self.tasks.spawn(delivery.run());
                     if let Some(older) = self.sending.insert((vehicle, lane), task) {
                         older.abort();

@@ -91,9 +91,14 @@ fn parse(line: &str) -> Result<Option<(&str, f32)>, String> {
         let found = shown(extra);
         return Err(format!("found {found:?} after the value of {name}, expected NAME VALUE"));
     }
-    match text.parse::<f32>() {
-        Ok(value) if value.is_finite() => Ok(Some((name, value))),
-        Ok(_) | Err(_) => {
+    // MAVProxy and ArduPilot's own files write bit masks in hexadecimal.
+    let value = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u32::from_str_radix(digits, 16).ok().map(|mask| mask as f32),
+        None => text.parse::<f32>().ok(),
+    };
+    match value {
+        Some(value) if value.is_finite() => Ok(Some((name, value))),
+        Some(_) | None => {
             let found = shown(text);
             Err(format!("found {found:?} for {name}, expected a finite number of 32 bits"))
         }
@@ -117,6 +122,15 @@ mod tests {
         let values: Vec<_> = read.values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let expected = [("A", -1.0), ("ATC_RAT_RLL_P", 0.135), ("RTL_ALT", 1_500.0), ("WPNAV_SPEED", 500.0)];
         assert_eq!((values.as_slice(), read.problems), (expected.as_slice(), vec![]));
+    }
+
+    #[test]
+    fn hexadecimal_masks_are_read() {
+        let read = |text: &str| read("lab.parm", text);
+        assert_eq!(read("LOG_BITMASK 0x2B3FE").values["LOG_BITMASK"], 177_150.0);
+        for bad in ["A 0x", "A 0xG", "A -0x10", "A 0x100000000"] {
+            assert_eq!(read(bad).problems.len(), 1, "{bad}");
+        }
     }
 
     #[test]

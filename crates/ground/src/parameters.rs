@@ -189,7 +189,12 @@ impl Wanted {
                 Ok(found) if !is_short(&found) => {
                     Err(format!("expected a file of at most {} bytes", param_file::FILE_MAX))
                 }
-                Ok(_) => std::fs::read_to_string(&path).map_err(|error| error.to_string()),
+                Ok(_) => std::fs::read(&path).map_err(|error| error.to_string()).and_then(|bytes| {
+                    let text = wingbeat_missions::decode(&bytes);
+                    text.map(|text| text.into_owned()).map_err(|line| {
+                        format!("line {line}: found bytes that are no text, expected text in UTF-8, UTF-16 or Latin-1")
+                    })
+                }),
                 Err(error) => Err(error.to_string()),
             };
             match text {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use wingbeat_api::{
     FormationPicture, FormationPictures, FormationPlace, GeoPoint, MissionExport, MissionExportFile,
-    MissionFile, MissionFormat, MissionUpload, PlanFile, PlanProtocol, SavedPlan,
+    MissionFile, MissionFileOptions, MissionFormat, MissionUpload, PlanFile, PlanProtocol, SavedPlan,
 };
 use wingbeat_geo::formation::Layout;
 use wingbeat_geo::{AIRCRAFT_MAX, Formation};
@@ -160,7 +160,12 @@ fn plan_of(written: Written) -> Result<PlanFile, String> {
 
 /// The missions of the file that a plan carries, and where they start.
 fn missions(name: &str, text: &str) -> Result<(Vec<MissionUpload>, Option<GeoPoint>), String> {
-    let file = MissionFile { name: name.to_owned(), text: text.to_owned(), protocol: None };
+    let file = MissionFile {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        protocol: None,
+        options: MissionFileOptions::default(),
+    };
     let content = mission_file::read(&file)?;
     if let Some(note) = content.missions.iter().flat_map(|read| &read.notes).next() {
         return Err(format!("{name}: found something that no aircraft flies ({note}), {EXPECTED}"));

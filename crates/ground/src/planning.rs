@@ -5,8 +5,9 @@
 //! it (`crates/protocol/src/swarm/plan.rs`), from where the aircraft stand now.
 
 use wingbeat_api::{
-    AircraftStatus, FleetAircraft, FleetMissionUpload, GeoPoint, LinkState, MissionUpload, Phase,
-    PlanConflict, PlanDraft, PlanFormation, PlanPreview, PlanProblem, PlannedFlight, SwarmSlot,
+    AircraftStatus, FleetAircraft, FleetMissionUpload, GeoPoint, LinkState, MissionEnd, MissionItem,
+    MissionUpload, Phase, PlanConflict, PlanDraft, PlanFormation, PlanPreview, PlanProblem, PlannedFlight,
+    SwarmSlot,
 };
 use wingbeat_geo::approach::nearest_between;
 use wingbeat_geo::formation::Layout;
@@ -105,6 +106,10 @@ impl<'a> Plan<'a> {
             }
         }
         let name = &status.name;
+        let refusals = upload.refusals(&status.protocol);
+        if !refusals.is_empty() {
+            self.problem(true, format!("{name} does not take it: {}", refusals.join("; ")));
+        }
         let here = position(status);
         if !self.here.iter().any(|one| one.id == status.id) {
             let text = format!("{name} is out of contact: this is compared with where it was last");
@@ -137,7 +142,14 @@ impl<'a> Plan<'a> {
                 return self.preview.flights.push(flight);
             }
         };
-        let limits = Limits::default();
+        if upload.waypoints.len() < 2 {
+            let found = upload.waypoints.len();
+            self.problem(
+                true,
+                format!("{name} does not take it: found {found} waypoint, expected 2 or more"),
+            );
+        }
+        let limits = mission_file::limits_of(status.fence.as_ref());
         let near = here.is_none_or(|here| {
             let (first_m, farthest) = away(&mission, here);
             flight.distance_m = Some(first_m);
@@ -180,8 +192,8 @@ impl<'a> Plan<'a> {
                 let frame = Frame::new(home(status, here));
                 let points = local(&frame, upload);
                 flight.route = points.iter().map(|point| geo_point(&frame, *point)).collect();
-                let speed_m_s = speed_m_s(status);
-                let track = Track::new(status, DVec3::ZERO, &points, speed_m_s);
+                let speed_m_s = upload.speed_m_s.unwrap_or_else(|| speed_m_s(status));
+                let track = Track::with_legs(status, DVec3::ZERO, &points, speed_m_s, &upload.waypoints);
                 flight.length_m = Some(track.length_m());
                 flight.duration_s = Some(track.duration_s());
                 self.tracks.push(Track { frame, ..track });
@@ -393,12 +405,32 @@ struct Track<'a> {
 
 impl<'a> Track<'a> {
     fn new(status: &'a AircraftStatus, from: DVec3, points: &[DVec3], speed_m_s: f64) -> Self {
+        Self::with_legs(status, from, points, speed_m_s, &[])
+    }
+
+    /// The track of an aircraft that flies the speeds and holds of its waypoints.
+    fn with_legs(
+        status: &'a AircraftStatus,
+        from: DVec3,
+        points: &[DVec3],
+        speed_m_s: f64,
+        legs: &[MissionItem],
+    ) -> Self {
         let mut track =
             Self { status, frame: Frame::new(Position::default()), stops: vec![(0.0, from)], speed_m_s };
         if let Some(first) = points.first() {
             track.go(from.truncate().extend(first.z));
         }
-        points.iter().for_each(|point| track.go(*point));
+        for (index, point) in points.iter().enumerate() {
+            let leg = legs.get(index);
+            track.speed_m_s = leg.and_then(|leg| leg.speed_m_s).unwrap_or(track.speed_m_s);
+            track.go(*point);
+            if let (Some(hold_s), Some((at_s, _))) =
+                (leg.map(|leg| leg.hold_s).filter(|hold_s| *hold_s > 0.0), track.stops.last().copied())
+            {
+                track.stops.push((at_s + hold_s, *point));
+            }
+        }
         if let Some(last) = points.last() {
             track.land(*last);
         }
@@ -466,14 +498,23 @@ fn away(mission: &Mission, here: Position) -> (f64, Option<(usize, f64)>) {
     (first_m.unwrap_or(0.0), farthest)
 }
 
-/// The waypoints east, north and up of home.
+/// The waypoints east, north and up of home, with the one to which its end leads.
 fn local(frame: &Frame, upload: &MissionUpload) -> Vec<DVec3> {
-    let point = |item: &wingbeat_api::MissionItem| {
+    let point = |item: &MissionItem| {
         let on_ground =
             Position::from_degrees(item.latitude_deg, item.longitude_deg, 0.0).unwrap_or_default();
         frame.to_local(on_ground).truncate().extend(item.height_m)
     };
-    upload.waypoints.iter().map(point).collect()
+    let mut points: Vec<DVec3> = upload.waypoints.iter().map(point).collect();
+    let last_m = points.last().map_or(0.0, |last| last.z);
+    match upload.end {
+        Some(MissionEnd::Return) => points.push(DVec3::Z * last_m),
+        Some(MissionEnd::LandAt { latitude_deg, longitude_deg }) => {
+            points.push(point(&MissionItem::at(latitude_deg, longitude_deg, last_m)));
+        }
+        Some(MissionEnd::Land) | None => {}
+    }
+    points
 }
 
 fn geo_point(frame: &Frame, local: DVec3) -> GeoPoint {

@@ -237,7 +237,11 @@ impl Remote {
         }
         request.send().await.map_err(|error| {
             let why = format!("{}: {}", self.address, reason(&error));
-            if error.is_connect() || error.is_builder() {
+            if error.is_connect() && wingbeat_tls::why(&error).is_none() {
+                Fault::NotReached(format!(
+                    "no service answers at {why}; is `wingbeat ground` running there? --ground ADDRESS names another"
+                ))
+            } else if error.is_connect() || error.is_builder() {
                 Fault::NotReached(why)
             } else {
                 Fault::Unanswered(why)

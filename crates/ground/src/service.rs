@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reqwest::Client;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use wingbeat_api::{
     Checklist, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest,
     FleetFlightSetupWrite, FleetFlightSetups, FleetLinkTest, FleetLinks, FleetParameterWrite,
@@ -18,12 +18,12 @@ use crate::bundle::Source;
 use crate::bundle_desk;
 use crate::checklist;
 use crate::client::Clients;
-use crate::desk::Desk;
 use crate::flight_setups;
 use crate::links::{self, LinkTest, Party};
 use crate::owner::{Admitted, Found, Request, Subscription};
 use crate::param_file;
 use crate::parameters::{self, Asked, Known, Wanted};
+use crate::readers::Readers;
 use crate::refused::Refused;
 use crate::regions;
 use crate::tiles::Map;
@@ -33,7 +33,6 @@ use crate::tiles::Map;
 pub(crate) struct Service {
     owner: mpsc::Sender<Request>,
     clients: Clients,
-    desk: Option<Arc<Desk>>,
     web_dir: Option<Arc<Path>>,
     map: Option<Map>,
     /// The lab's profile of parameters.
@@ -42,8 +41,7 @@ pub(crate) struct Service {
     records: Option<Arc<Path>>,
     parameters: Arc<parameters::Desk>,
     regions: Arc<regions::Desk>,
-    /// Mission files may be read simultaneously, so many.
-    readers: Arc<Semaphore>,
+    readers: Arc<Readers>,
     links: Arc<links::Desk>,
     bundles: Arc<bundle_desk::Desk>,
     access: Arc<Access>,
@@ -63,30 +61,24 @@ pub(crate) struct Files {
     pub(crate) records: Option<PathBuf>,
 }
 
-/// Mission files that are read at the same time; each takes some 60 ms of one core.
-const READERS: usize = 2;
-
 impl Service {
     pub(crate) fn new(
         owner: mpsc::Sender<Request>,
         clients: Clients,
-        desk: Option<Arc<Desk>>,
         files: Files,
         access: Access,
         checklist: Arc<checklist::Desk>,
     ) -> Self {
-        let readers = Arc::new(Semaphore::new(READERS));
         Self {
             owner,
             clients,
-            desk,
             web_dir: files.web_dir.map(Arc::from),
             map: files.map,
             folder: files.parameters.map(Arc::from),
             records: files.records.map(Arc::from),
             parameters: Arc::default(),
             regions: Arc::default(),
-            readers,
+            readers: Arc::default(),
             links: Arc::default(),
             bundles: Arc::default(),
             access: Arc::new(access),
@@ -94,9 +86,9 @@ impl Service {
         }
     }
 
-    /// The token of the lease of the aircraft at that address, where the console has keys.
+    /// The token of the lease of the aircraft at that address.
     pub(crate) fn token(&self, address: &str) -> Option<String> {
-        self.desk.as_ref()?.token(address)
+        self.clients.tokens().get(address)
     }
 
     /// Who may do what.
@@ -149,9 +141,9 @@ impl Service {
         })
     }
 
-    /// Waits until a mission file may be read. It is never closed, so that there is one.
-    pub(crate) async fn reader(&self) -> Option<OwnedSemaphorePermit> {
-        self.readers.clone().acquire_owned().await.ok()
+    /// The threads for what takes a while.
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.readers
     }
 
     pub(crate) async fn picture(&self) -> Result<FleetPicture, Refused> {

@@ -112,6 +112,9 @@ async fn duration_and_charge_are_estimated_from_the_aircrafts_own_speed() {
             current_a: None,
             cells_v: Vec::new(),
             consumed_mah: None,
+            left_s: None,
+            needed_s: None,
+            batteries: Vec::new(),
         };
         status.measurements.battery = Some(battery);
     }

@@ -16,6 +16,7 @@ pub mod bundle;
 pub mod counter;
 pub mod enrolment;
 pub mod file;
+pub mod folder;
 mod request;
 mod signed;
 mod store;

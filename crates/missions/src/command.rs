@@ -9,12 +9,17 @@
 
 use wingbeat_geo::{Position, PositionError};
 
-use crate::{Altitude, Datum, Item, LatLon, Limits, Note, Problem, error::shown, limits::distance_m};
+use crate::{
+    Altitude, Datum, Item, LatLon, Limits, Location, Note, Problem, error::shown, limits::distance_m,
+};
 
 pub(crate) const WAYPOINT: u32 = 16;
+pub(crate) const LOITER_TIME: u32 = 19;
 pub(crate) const RETURN_TO_LAUNCH: u32 = 20;
 pub(crate) const LAND: u32 = 21;
 pub(crate) const TAKE_OFF: u32 = 22;
+pub(crate) const DELAY: u32 = 93;
+pub(crate) const YAW: u32 = 115;
 pub(crate) const CHANGE_SPEED: u32 = 178;
 
 /// MAV_FRAME_GLOBAL: altitude above sea level.
@@ -32,6 +37,18 @@ pub(crate) struct Raw {
     pub(crate) params: [Option<f64>; 7],
     /// Continue with the next item without a command.
     pub(crate) autocontinue: bool,
+}
+
+/// What a mission item is.
+pub(crate) enum Parsed {
+    /// An item of the mission.
+    Item(Item),
+    /// A wait where the aircraft is, seconds.
+    Delay(f64),
+    /// A command that the operator leaves out.
+    LeftOut,
+    /// A camera, gimbal or servo command that the operator leaves out.
+    PayloadLeftOut,
 }
 
 /// Which part of a mission item is wrong.
@@ -81,6 +98,12 @@ impl Unused {
             LAND => (0..3).any(stated) || yaw || stated(6),
             // A throttle of -1 is no throttle.
             CHANGE_SPEED => (stated(2) && raw.params[2] != Some(-1.0)) || (3..7).any(stated),
+            // ArduCopter's own radius and direction, and leaves where it will.
+            LOITER_TIME => (1..4).any(stated),
+            // Times of day are refused.
+            DELAY => (4..7).any(stated),
+            // Its rate and its direction.
+            YAW => stated(1) || stated(2) || (4..7).any(stated),
             // MAVLink gives it no parameters.
             RETURN_TO_LAUNCH => (0..7).any(stated),
             _ => false,
@@ -111,8 +134,14 @@ impl Unused {
 const AT_HOME_M: f64 = 10.0;
 
 impl Raw {
-    /// The item, or `None` for a camera or gimbal command that the limits allow to leave out.
-    pub(crate) fn item(&self, limits: &Limits) -> Result<Option<Item>, (Part, Problem)> {
+    /// Returns what the item is.
+    ///
+    /// # Errors
+    /// The part of it that cannot be flown.
+    pub(crate) fn read(&self, limits: &Limits) -> Result<Parsed, (Part, Problem)> {
+        if limits.leave_out.contains(&self.command) {
+            return Ok(Parsed::LeftOut);
+        }
         let item = match self.command {
             TAKE_OFF => {
                 // Not used, as ArduCopter does not; but what stands there must be a position.
@@ -141,10 +170,21 @@ impl Raw {
             }
             RETURN_TO_LAUNCH => Item::ReturnToLaunch,
             CHANGE_SPEED => self.change_speed(limits)?,
-            number if limits.leave_out_payload && is_payload(number) => return Ok(None),
-            number => return Err((Part::Command, Problem::Command { number, name: command_name(number) })),
+            LOITER_TIME => match self.position()? {
+                Some(position) => {
+                    Item::Waypoint { position, altitude: self.altitude()?, hold_s: self.hold_s()? }
+                }
+                None => return Ok(Parsed::Delay(self.hold_s()?)),
+            },
+            DELAY => return self.delay(),
+            YAW => self.yaw()?,
+            number if limits.leave_out_payload && is_payload(number) => return Ok(Parsed::PayloadLeftOut),
+            number => {
+                let (name, is_payload) = (command_name(number), is_payload(number));
+                return Err((Part::Command, Problem::Command { number, name, is_payload }));
+            }
         };
-        Ok(Some(item))
+        Ok(Parsed::Item(item))
     }
 
     fn datum(&self) -> Result<Datum, (Part, Problem)> {
@@ -178,6 +218,26 @@ impl Raw {
         hold_s(self.params[0].unwrap_or(0.0)).map_err(|problem| (Part::Param(0), problem))
     }
 
+    /// A delay of so many seconds; ArduCopter also knows one until a time of day.
+    fn delay(&self) -> Result<Parsed, (Part, Problem)> {
+        if let Some(index) = (1..4).find(|&index| self.params[index].is_some_and(|value| value > 0.0)) {
+            let found = shown(&format!("a time of day ({})", self.params[index].unwrap_or_default()));
+            let expected = "a delay in seconds (parameter 1)";
+            return Err((Part::Param(index), Problem::Value { what: "delay", found, expected }));
+        }
+        self.hold_s().map(Parsed::Delay)
+    }
+
+    fn yaw(&self) -> Result<Item, (Part, Problem)> {
+        if self.params[3].is_some_and(|relative| relative != 0.0) {
+            let found = "a turn relative to the present yaw".into();
+            let expected = "a yaw from north (parameter 4: 0)";
+            return Err((Part::Param(3), Problem::Value { what: "yaw", found, expected }));
+        }
+        let yaw_deg = yaw_deg(self.required(0, "yaw")?).map_err(|problem| (Part::Param(0), problem))?;
+        Ok(Item::Yaw { yaw_deg })
+    }
+
     fn change_speed(&self, limits: &Limits) -> Result<Item, (Part, Problem)> {
         let kind = self.params[0].unwrap_or(0.0);
         // Airspeed or ground speed: a multicopter has the latter only and takes both as that.
@@ -195,6 +255,52 @@ impl Raw {
         let missing = Problem::Value { what, found: "nothing".into(), expected: "a number" };
         self.params[index].ok_or((Part::Param(index), missing))
     }
+}
+
+/// The items of a mission while they are read, and the commands that were left out.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub(crate) items: Vec<(Item, Location)>,
+    commands: usize,
+    payload: usize,
+}
+
+impl Collected {
+    /// Takes the next item; a delay becomes part of the hold at the waypoint before it.
+    pub(crate) fn take(&mut self, parsed: Parsed, at: Location) -> Result<(), Problem> {
+        match parsed {
+            Parsed::Item(item) => self.items.push((item, at)),
+            Parsed::LeftOut => self.commands += 1,
+            Parsed::PayloadLeftOut => self.payload += 1,
+            Parsed::Delay(delay_s) => match self.items.last_mut() {
+                Some((Item::Waypoint { hold_s: held_s, .. }, _)) => *held_s = hold_s(*held_s + delay_s)?,
+                Some(_) | None => {
+                    let expected = "it right after the waypoint at which the aircraft waits";
+                    return Err(Problem::Order { found: "a delay after no waypoint", expected });
+                }
+            },
+        }
+        Ok(())
+    }
+    /// The number of commands that were read.
+    pub(crate) fn count(&self) -> usize {
+        self.items.len() + self.commands + self.payload
+    }
+    /// Notes of what was left out.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = Note> + use<> {
+        let payload = (self.payload > 0).then_some(Note::PayloadLeftOut { commands: self.payload });
+        let commands = (self.commands > 0).then_some(Note::CommandsLeftOut { commands: self.commands });
+        payload.into_iter().chain(commands)
+    }
+}
+
+/// The yaw, if it is one.
+pub(crate) fn yaw_deg(yaw_deg: f64) -> Result<f64, Problem> {
+    if (0.0..360.0).contains(&yaw_deg) {
+        return Ok(yaw_deg.abs());
+    }
+    let found = format!("{yaw_deg} degrees").into();
+    Err(Problem::Value { what: "yaw", found, expected: "0 to less than 360 degrees" })
 }
 
 /// The hold, if it can be flown.
@@ -222,9 +328,9 @@ pub(crate) fn position_problem(error: PositionError) -> Problem {
     coordinate(error).1
 }
 
-/// Cameras and gimbals: commands that do not move the aircraft.
+/// Cameras, gimbals, servos, relays and grippers: commands that do not move the aircraft.
 fn is_payload(command: u32) -> bool {
-    matches!(command, 195 | 197 | 201 | 202 | 203 | 204 | 205 | 206 | 214 | 530..=534 | 1000 | 1001 | 2000..=2003 | 2500 | 2501)
+    matches!(command, 80 | 181..=184 | 195 | 197 | 201 | 202 | 203 | 204 | 205 | 206 | 211 | 214 | 530..=534 | 1000 | 1001 | 2000..=2003 | 2500 | 2501)
 }
 
 /// The MAVLink name of a command that mission files are known to hold.

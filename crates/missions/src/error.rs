@@ -83,8 +83,8 @@ pub enum Problem {
         limit_bytes: u64,
     },
     /// Not text.
-    #[error("found bytes that are not UTF-8, expected text in UTF-8")]
-    NotUtf8,
+    #[error("found bytes that are no text, expected text in UTF-8, UTF-16 with a byte order mark or Latin-1")]
+    NotText,
     /// Neither the name nor the content is of a known format.
     #[error("found {found}, expected QGC WPL 110, a QGroundControl plan (JSON) or KML")]
     UnknownFormat {
@@ -121,6 +121,15 @@ pub enum Problem {
         /// One more than the last.
         expected: u32,
     },
+    /// A QGC WPL file whose first item is not the home.
+    #[error(
+        "found sequence number {found} first, expected item 0, which is the home: a line \"0 1 0 16 0 0 0 0 LATITUDE \
+         LONGITUDE ALTITUDE 1\", or zeros for a home that is not known"
+    )]
+    HomeMissing {
+        /// The sequence number of the first item.
+        found: u32,
+    },
     /// A value that is missing, not a finite number, or out of its range.
     #[error("{what}: found {found}, expected {expected}")]
     Value {
@@ -141,14 +150,17 @@ pub enum Problem {
     },
     /// A MAVLink command that is not flown.
     #[error(
-        "found command {number} ({name}), expected one of 16 (waypoint), 20 (return to launch), \
-         21 (land), 22 (take-off), 178 (change speed)"
+        "found command {number} ({name}), expected one of 16 (waypoint), 19 (loiter time), 20 (return to launch), \
+         21 (land), 22 (take-off), 93 (delay), 115 (yaw), 178 (change speed), or leave it out (--leave-out {})",
+        left_out_as(*.number, *.is_payload)
     )]
     Command {
         /// MAV_CMD.
         number: u32,
         /// Its MAVLink name, or that it has none that we know.
         name: &'static str,
+        /// Whether it is a camera's, a gimbal's or a servo's.
+        is_payload: bool,
     },
     /// A coordinate frame whose altitudes cannot be flown.
     #[error("found frame {number} ({name}), expected 0 or 5 (above sea level), 3 or 6 (above home)")]
@@ -210,6 +222,11 @@ pub enum Problem {
         /// What is expected in its place.
         expected: &'static str,
     },
+}
+
+/// The entry of `--leave-out` that leaves a command out.
+fn left_out_as(number: u32, is_payload: bool) -> String {
+    if is_payload { "payload".into() } else { number.to_string() }
 }
 
 /// A problem and its location, before the file is known.

@@ -17,6 +17,9 @@ use crate::{
     error::{Fault, parser_message, shown, title},
 };
 
+/// The name of Google's altitude mode among the open elements.
+const SEA_FLOOR_MODE: &str = "gx:altitudeMode";
+
 /// Google Earth nests folders, a few levels deep.
 const DEPTH_MAX: usize = 64;
 
@@ -25,6 +28,8 @@ const DEPTH_MAX: usize = 64;
 struct Path {
     line: usize,
     altitude_mode: String,
+    /// Google's extension `gx:altitudeMode`; where both are stated it is the other that counts.
+    sea_floor_mode: String,
     /// Google's extension `gx:altitudeOffset`.
     altitude_offset: String,
     coordinates: String,
@@ -110,7 +115,10 @@ impl<'a> Document<'a> {
             match event {
                 Event::Start(element) => {
                     let line = self.line(start);
-                    let name = String::from_utf8_lossy(element.local_name().as_ref()).into_owned();
+                    let name = match element.name().as_ref() {
+                        b"gx:altitudeMode" => SEA_FLOOR_MODE.to_owned(),
+                        _ => String::from_utf8_lossy(element.local_name().as_ref()).into_owned(),
+                    };
                     if self.open.is_empty() && (name != "kml" || has_root) {
                         return Err(xml(
                             line,
@@ -226,6 +234,11 @@ impl<'a> Document<'a> {
                     path.altitude_mode.push_str(text);
                 }
             }
+            ("LineString", SEA_FLOOR_MODE) => {
+                if let Some(path) = self.path() {
+                    path.sea_floor_mode.push_str(text);
+                }
+            }
             ("LineString", "altitudeOffset") => {
                 if let Some(path) = self.path() {
                     path.altitude_offset.push_str(text);
@@ -271,10 +284,13 @@ fn resolved(reference: &BytesRef<'_>) -> Option<String> {
 /// The mission of one path: take-off to the height of its first point, then its points.
 fn mission(name: &str, path: &Path, limits: &Limits) -> Result<Mission, Fault> {
     let at = |point| Location::Placemark { name: name.into(), line: path.line, point };
-    let datum = match path.altitude_mode.trim() {
-        // clampToGround is KML's default.
-        "" | "clampToGround" => None,
-        "relativeToGround" => Some(Datum::Home),
+    let stated = [&path.altitude_mode, &path.sea_floor_mode].map(|mode| mode.trim());
+    let mode = stated.into_iter().find(|mode| !mode.is_empty()).unwrap_or_default();
+    let datum = match mode {
+        // clampToGround is KML's default; who states heights and no mode means the heights.
+        "" if has_heights(&path.coordinates) => Some(Datum::Home),
+        "" | "clampToGround" | "clampToSeaFloor" => None,
+        "relativeToGround" | "relativeToSeaFloor" => Some(Datum::Home),
         "absolute" => Some(Datum::SeaLevel),
         other => {
             let expected = "clampToGround, relativeToGround or absolute";
@@ -328,11 +344,19 @@ fn mission(name: &str, path: &Path, limits: &Limits) -> Result<Mission, Fault> {
     if datum.is_none() {
         notes.push(Note::AltitudeFromLimits { altitude_m: lowest_m });
     }
+    if datum.is_some() && mode.is_empty() {
+        notes.push(Note::AltitudeWithoutMode);
+    }
     if raised > 0 {
         notes.push(Note::AltitudeRaised { points: raised, altitude_m: lowest_m });
     }
     notes.extend(limits.sea_level_note(&items, None));
     Ok(Mission { name: title(name), items, speed_m_s: None, planned_home: None, notes })
+}
+
+/// Whether a path states a height other than 0.
+fn has_heights(coordinates: &str) -> bool {
+    coordinates.split_whitespace().filter_map(coordinate).any(|(_, _, altitude_m)| altitude_m != 0.0)
 }
 
 /// Longitude, latitude and altitude, which may be missing.

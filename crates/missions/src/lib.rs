@@ -7,6 +7,8 @@
 //! home than [`Limits`] allow. What the file states and is not flown, or is flown otherwise, is listed in
 //! [`Mission::notes`]. Nothing here panics, whatever the bytes are.
 //!
+//! Text is UTF-8, UTF-16 with a byte order mark or, where it is neither, Latin-1; a KMZ archive is read by its document.
+//!
 //! The subset of each format is described in `docs/missions.md`.
 #![forbid(unsafe_code)]
 
@@ -16,6 +18,7 @@ mod kml;
 mod limits;
 mod mission;
 mod plan;
+mod text;
 mod waypoints;
 mod write;
 
@@ -24,6 +27,7 @@ use std::{fs::File, io::Read, path::Path};
 pub use error::{Error, Location, Problem};
 pub use limits::{Limits, distance_m};
 pub use mission::{Altitude, Datum, Item, LatLon, Mission, Note};
+pub use text::decode;
 pub use waypoints::write_waypoints;
 pub use write::{write_kml, write_plan};
 
@@ -44,7 +48,7 @@ impl Format {
         match extension.as_deref() {
             Some("waypoints" | "txt") => return Ok(Self::Waypoints),
             Some("plan") => return Ok(Self::Plan),
-            Some("kml") => return Ok(Self::Kml),
+            Some("kml" | "kmz") => return Ok(Self::Kml),
             _ => {}
         }
         let start = text.trim_start();
@@ -84,6 +88,14 @@ pub fn parse(path: &Path, bytes: &[u8], limits: &Limits) -> Result<Vec<Mission>,
     missions_of(path, bytes, limits).map_err(|fault| fault.of(path))
 }
 
+/// The text of a mission file, for a program that sends it elsewhere: decoded, and of a KMZ archive its document.
+///
+/// # Errors
+/// As [`parse`].
+pub fn text_of<'a>(path: &Path, bytes: &'a [u8]) -> Result<std::borrow::Cow<'a, str>, Error> {
+    text::of_file(bytes, Limits::default().file_bytes_max).map_err(|fault| fault.of(path))
+}
+
 /// Checks a mission that was not read from a file, such as one that was drawn on a map, as strictly as [`parse`]. A
 /// message names the mission and the waypoint, from 1.
 ///
@@ -98,6 +110,7 @@ pub fn check(mission: &Mission, limits: &Limits) -> Result<(), Error> {
             Item::TakeOff { .. } => Location::Field("take-off".into()),
             Item::Land { .. } | Item::ReturnToLaunch => Location::Field("landing".into()),
             Item::ChangeSpeed { .. } => Location::Field(format!("speed to waypoint {}", number + 1).into()),
+            Item::Yaw { .. } => Location::Field(format!("yaw to waypoint {}", number + 1).into()),
         };
         (*item, at)
     });
@@ -123,7 +136,7 @@ fn load(path: &Path, limits: &Limits) -> Result<Vec<u8>, Fault> {
         let found = if metadata.is_dir() { "a directory" } else { "a device or pipe" };
         return Err(Fault::file(Problem::NotAFile { found }));
     }
-    fits(metadata.len(), limits)?;
+    fits(metadata.len(), limits.file_bytes_max)?;
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     // One byte more than allowed shows that a file that grows meanwhile is too large.
@@ -131,8 +144,7 @@ fn load(path: &Path, limits: &Limits) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-fn fits(found_bytes: u64, limits: &Limits) -> Result<(), Fault> {
-    let limit_bytes = limits.file_bytes_max;
+fn fits(found_bytes: u64, limit_bytes: u64) -> Result<(), Fault> {
     if found_bytes <= limit_bytes {
         return Ok(());
     }
@@ -140,13 +152,9 @@ fn fits(found_bytes: u64, limits: &Limits) -> Result<(), Fault> {
 }
 
 fn missions_of(path: &Path, bytes: &[u8], limits: &Limits) -> Result<Vec<Mission>, Fault> {
-    fits(bytes.len() as u64, limits)?;
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&b| b == b'\n').count();
-        Fault::line(line, Problem::NotUtf8)
-    })?;
-    // Editors on Windows write a byte order mark.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    fits(bytes.len() as u64, limits.file_bytes_max)?;
+    let text = text::of_file(bytes, limits.file_bytes_max)?;
+    let text = text.as_ref();
     if text.trim().is_empty() {
         let expected = Format::of(path, "").map_or("a mission", Format::name);
         return Err(Fault::file(Problem::Empty { expected }));

@@ -18,8 +18,10 @@ pub struct Limits {
     pub kml_altitude_min_m: f64,
     /// Where the aircraft will really start, if it is known: it goes before the file's planned home.
     pub home: Option<Position>,
-    /// Leave camera and gimbal commands out, with a note, instead of refusing the file.
+    /// Leave camera, gimbal, servo and relay commands out, with a note, instead of refusing the file.
     pub leave_out_payload: bool,
+    /// Numbers of MAVLink commands that are left out, with a note, instead of refusing the file.
+    pub leave_out: Vec<u32>,
     /// Longest mission.
     pub items_max: usize,
     /// Most missions in one file.
@@ -40,6 +42,7 @@ impl Default for Limits {
             kml_altitude_min_m: 5.0,
             home: None,
             leave_out_payload: false,
+            leave_out: Vec::new(),
             // What a Pixhawk holds (ArduPilot issue 2391).
             items_max: 700,
             missions_max: wingbeat_geo::AIRCRAFT_MAX,
@@ -54,6 +57,7 @@ impl Item {
         match *self {
             Self::Waypoint { hold_s, .. } => command::hold_s(hold_s).map(drop),
             Self::ChangeSpeed { speed_m_s } => limits.speed(speed_m_s).map(drop),
+            Self::Yaw { yaw_deg } => command::yaw_deg(yaw_deg).map(drop),
             Self::TakeOff { .. } | Self::Land { .. } | Self::ReturnToLaunch => Ok(()),
         }
     }
@@ -111,11 +115,14 @@ impl Limits {
                         self.distance(center, position, from)
                     }
                     Item::Land { position: Some(position) } => self.distance(center, position, from),
-                    Item::Land { position: None } | Item::ReturnToLaunch | Item::ChangeSpeed { .. } => Ok(()),
+                    Item::Land { position: None }
+                    | Item::ReturnToLaunch
+                    | Item::ChangeSpeed { .. }
+                    | Item::Yaw { .. } => Ok(()),
                 }
             };
             check().map_err(|problem| Fault::new(at.clone(), problem))?;
-            moved |= !matches!(item, Item::ChangeSpeed { .. });
+            moved |= !matches!(item, Item::ChangeSpeed { .. } | Item::Yaw { .. });
             down |= matches!(item, Item::Land { .. } | Item::ReturnToLaunch);
         }
         Ok(items.into_iter().map(|(item, _)| item).collect())

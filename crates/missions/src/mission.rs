@@ -58,6 +58,11 @@ pub enum Item {
         /// Ground speed.
         speed_m_s: f64,
     },
+    /// Point the nose there on the way to the next waypoint.
+    Yaw {
+        /// Degrees clockwise from north, 0 to less than 360.
+        yaw_deg: f64,
+    },
 }
 
 /// A point on the map: latitude and longitude in 1e-7 degree, on the earth.
@@ -135,7 +140,12 @@ pub enum Note {
         /// Number of points.
         points: usize,
     },
-    /// Camera and gimbal commands were left out, as [`crate::Limits::leave_out_payload`] allows.
+    /// Commands were left out, as [`crate::Limits::leave_out`] allows.
+    CommandsLeftOut {
+        /// Number of commands.
+        commands: usize,
+    },
+    /// Camera, gimbal and servo commands were left out, as [`crate::Limits::leave_out_payload`] allows.
     PayloadLeftOut {
         /// Number of commands.
         commands: usize,
@@ -177,6 +187,8 @@ pub enum Note {
         /// The height that they got.
         altitude_m: f64,
     },
+    /// A KML path states heights and no mode; they count as heights above home.
+    AltitudeWithoutMode,
     /// A KML path lies on the ground (`clampToGround`), so it has no heights.
     AltitudeFromLimits {
         /// The height that all its points got.
@@ -194,7 +206,10 @@ impl fmt::Display for Note {
                 write!(f, "the plan's rally points are not used: {points}")
             }
             Self::PayloadLeftOut { commands } => {
-                write!(f, "camera and gimbal commands are left out: {commands}")
+                write!(f, "camera, gimbal, servo and relay commands are left out: {commands}")
+            }
+            Self::CommandsLeftOut { commands } => {
+                write!(f, "commands are left out as the operator allowed: {commands}")
             }
             Self::ParametersNotUsed { items } => {
                 write!(
@@ -228,6 +243,9 @@ impl fmt::Display for Note {
             Self::AltitudeRaised { points, altitude_m } => {
                 write!(f, "points raised to {altitude_m} m above home: {points}")
             }
+            Self::AltitudeWithoutMode => f.write_str(
+                "the path has heights and no altitudeMode (for KML they count for nothing then): flown as heights above home",
+            ),
             Self::AltitudeFromLimits { altitude_m } => {
                 write!(f, "the path is clamped to the ground: flown at {altitude_m} m above home")
             }

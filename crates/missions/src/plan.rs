@@ -9,7 +9,7 @@ use wingbeat_geo::Position;
 
 use crate::{
     Limits, Location, Mission, Note, Problem,
-    command::{NoYaw, Part, Raw, Unused, position_problem},
+    command::{Collected, NoYaw, Parsed, Part, Raw, Unused, position_problem},
     error::{Fault, shown, title},
 };
 
@@ -24,7 +24,10 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
     }
     root.get("version")?.expect_version(1, "version 1 of the plan format")?;
     let mission = root.get("mission")?;
-    mission.get("version")?.expect_version(2, "version 2 of the plan's mission")?;
+    let version = mission.get("version")?;
+    if ![Some(1), Some(2)].contains(&version.value.as_u64()) {
+        return Err(version.version("version 1 or 2 of the plan's mission"));
+    }
 
     let planned_home = match mission.find("plannedHomePosition")? {
         Some(home) => Some(home.position()?),
@@ -34,16 +37,13 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
         Some(node) => Some(limits.speed(node.number()?).map_err(|problem| node.fault(problem))?),
         None => None,
     };
-    let mut items = Items { limits, items: Vec::new(), left_out: 0, unused: Unused::new(NoYaw::Null) };
+    let mut items = Items { limits, collected: Collected::default(), unused: Unused::new(NoYaw::Null) };
     for item in mission.get("items")?.elements()? {
         items.add(&item)?;
     }
-    let Items { items, left_out, unused, .. } = items;
-    let items = limits.check(items, planned_home)?;
-    let mut notes = Vec::new();
-    if left_out > 0 {
-        notes.push(Note::PayloadLeftOut { commands: left_out });
-    }
+    let Items { collected, unused, .. } = items;
+    let mut notes: Vec<_> = collected.notes().collect();
+    let items = limits.check(collected.items, planned_home)?;
     notes.extend(unused.notes(limits.home.or(planned_home)));
     notes.extend(limits.sea_level_note(&items, planned_home));
     if let Some(fence) = root.find("geoFence")? {
@@ -89,8 +89,7 @@ fn syntax(text: &str, error: &serde_json::Error) -> Fault {
 /// The items of a mission while they are read.
 struct Items<'a> {
     limits: &'a Limits,
-    items: Vec<(crate::Item, Location)>,
-    left_out: usize,
+    collected: Collected,
     unused: Unused,
 }
 
@@ -122,9 +121,19 @@ impl Items<'_> {
 
     fn add_simple(&mut self, node: &Node<'_>) -> Result<(), Fault> {
         let params = node.get("params")?;
-        if params.list()?.len() != 7 {
+        // QGroundControl up to 3.2 has the last three in a list of their own.
+        let coordinate = node.find("coordinate")?;
+        let expected = if coordinate.is_some() { 4 } else { 7 };
+        let of_coordinate = match &coordinate {
+            Some(coordinate) if coordinate.list()?.len() != 3 => {
+                return Err(coordinate.unexpected("[latitude, longitude, altitude]"));
+            }
+            Some(coordinate) => coordinate.elements()?.collect(),
+            None => Vec::new(),
+        };
+        if params.list()?.len() != expected {
             let found = format!("{} values", params.list()?.len()).into();
-            return Err(params.fault(Problem::Unexpected { found, expected: "7".into() }));
+            return Err(params.fault(Problem::Unexpected { found, expected: expected.to_string().into() }));
         }
         let mut raw = Raw {
             command: node.get("command")?.integer()?,
@@ -135,25 +144,26 @@ impl Items<'_> {
                 None => true,
             },
         };
-        for (param, element) in raw.params.iter_mut().zip(params.elements()?) {
+        for (param, element) in raw.params.iter_mut().zip(params.elements()?.chain(of_coordinate)) {
             *param = if element.value.is_null() { None } else { Some(element.number()?) };
         }
-        match raw.item(self.limits) {
-            Ok(Some(item)) => {
-                self.unused.count(&raw);
-                self.items.push((item, Location::Field(node.path.as_str().into())));
-            }
-            Ok(None) => self.left_out += 1,
-            Err((part, problem)) => {
-                let field = match part {
-                    Part::Command => format!("{}.command", node.path),
-                    Part::Frame => format!("{}.frame", node.path),
-                    Part::Param(index) => format!("{}.params[{index}]", node.path),
-                };
-                return Err(Fault::new(Location::Field(field.into()), problem));
-            }
+        let parsed = raw.read(self.limits).map_err(|(part, problem)| {
+            let field = match part {
+                Part::Command => format!("{}.command", node.path),
+                Part::Frame => format!("{}.frame", node.path),
+                Part::Param(index @ 4..) if coordinate.is_some() => {
+                    format!("{}.coordinate[{}]", node.path, index - 4)
+                }
+                Part::Param(index) => format!("{}.params[{index}]", node.path),
+            };
+            Fault::new(Location::Field(field.into()), problem)
+        })?;
+        if let Parsed::Item(_) | Parsed::Delay(_) = parsed {
+            self.unused.count(&raw);
         }
-        if self.items.len() + self.left_out > self.limits.items_max {
+        let at = Location::Field(node.path.as_str().into());
+        self.collected.take(parsed, at).map_err(|problem| node.fault(problem))?;
+        if self.collected.count() > self.limits.items_max {
             return Err(node.fault(self.limits.too_many_items()));
         }
         Ok(())

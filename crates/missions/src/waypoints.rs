@@ -7,7 +7,7 @@ use wingbeat_geo::Position;
 
 use crate::{
     Altitude, Datum, Item, LatLon, Limits, Location, Mission, Note, Problem,
-    command::{self, NoYaw, Part, Raw, Unused},
+    command::{self, Collected, NoYaw, Parsed, Part, Raw, Unused},
     error::{Fault, shown, title},
     first_line,
 };
@@ -38,7 +38,7 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
         let problem = Problem::Version { found: shown(first_line(text)), expected: HEADER };
         return Err(Fault::line(1, problem));
     }
-    let (mut items, mut left_out, mut home) = (Vec::new(), 0, Home::Unknown);
+    let (mut collected, mut home) = (Collected::default(), Home::Unknown);
     let (mut unused, mut expected) = (Unused::new(NoYaw::Zero), 0);
     for (index, text) in text.lines().enumerate().skip(1) {
         if text.trim().is_empty() {
@@ -46,6 +46,12 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
         }
         let line = index + 1;
         let (sequence, raw) = row(line, text)?;
+        if expected == 0 && sequence != 0 {
+            return Err(Fault::new(
+                Location::Column { line, column: 1 },
+                Problem::HomeMissing { found: sequence },
+            ));
+        }
         if sequence != expected {
             return Err(Fault::new(
                 Location::Column { line, column: 1 },
@@ -57,26 +63,24 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
             home = Home::read(line, &raw)?;
             continue;
         }
-        match raw.item(limits) {
-            Ok(Some(item)) => {
-                unused.count(&raw);
-                items.push((home.rebased(item), Location::Line(line)));
-            }
-            Ok(None) => left_out += 1,
-            Err((part, problem)) => {
-                return Err(Fault::new(Location::Column { line, column: column(part) }, problem));
-            }
+        let parsed = raw.read(limits).map_err(|(part, problem)| {
+            Fault::new(Location::Column { line, column: column(part) }, problem)
+        })?;
+        if let Parsed::Item(_) | Parsed::Delay(_) = parsed {
+            unused.count(&raw);
         }
-        if items.len() + left_out > limits.items_max {
+        let parsed = match parsed {
+            Parsed::Item(item) => Parsed::Item(home.rebased(item)),
+            other => other,
+        };
+        collected.take(parsed, Location::Line(line)).map_err(|problem| Fault::line(line, problem))?;
+        if collected.count() > limits.items_max {
             return Err(Fault::line(line, limits.too_many_items()));
         }
     }
     let planned_home = home.planned();
-    let items = limits.check(items, planned_home)?;
-    let mut notes = Vec::new();
-    if left_out > 0 {
-        notes.push(Note::PayloadLeftOut { commands: left_out });
-    }
+    let mut notes: Vec<_> = collected.notes().collect();
+    let items = limits.check(collected.items, planned_home)?;
     notes.extend(unused.notes(limits.home.or(planned_home)));
     if home == Home::SeaLevel {
         notes.push(Note::HomeAtSeaLevel);
@@ -222,6 +226,9 @@ pub fn write_waypoints(mission: &Mission) -> String {
             }
             Item::ChangeSpeed { speed_m_s } => {
                 line(0, command::FRAME_HOME, command::CHANGE_SPEED, [1.0, speed_m_s], nowhere, 0);
+            }
+            Item::Yaw { yaw_deg } => {
+                line(0, command::FRAME_HOME, command::YAW, [yaw_deg, 0.0], nowhere, 0);
             }
         }
     }

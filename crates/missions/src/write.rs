@@ -54,10 +54,13 @@ fn plan_item(number: usize, item: &Item) -> Value {
         Item::Land { position } => (command::LAND, above_home, 0.0, 0.0, position.map_or(nowhere, place)),
         Item::ReturnToLaunch => (command::RETURN_TO_LAUNCH, above_home, 0.0, 0.0, nowhere),
         Item::ChangeSpeed { speed_m_s } => (command::CHANGE_SPEED, above_home, 1.0, speed_m_s, nowhere),
+        Item::Yaw { yaw_deg } => (command::YAW, above_home, yaw_deg, 0.0, nowhere),
     };
     // No yaw is stated: only there is null another thing than 0.
-    let yaw =
-        if matches!(item, Item::ChangeSpeed { .. } | Item::ReturnToLaunch) { json!(0) } else { Value::Null };
+    let yaw = match item {
+        Item::ChangeSpeed { .. } | Item::Yaw { .. } | Item::ReturnToLaunch => json!(0),
+        Item::TakeOff { .. } | Item::Waypoint { .. } | Item::Land { .. } => Value::Null,
+    };
     let altitude_m = f64::from(altitude.value_mm) / 1e3;
     // QGroundControl's altitude modes: 1 above home, 2 above sea level.
     let (frame, mode) = match altitude.datum {

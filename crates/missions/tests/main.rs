@@ -2,6 +2,7 @@
 
 mod ardusim;
 mod formats;
+mod others;
 mod properties;
 mod refusals;
 mod samples;

@@ -49,7 +49,8 @@ fn keeps_promises(mission: &Mission, limits: &Limits) -> Result<(), TestCaseErro
         let (position, altitude) = match *item {
             Item::TakeOff { altitude } => {
                 let before = &mission.items[..index];
-                let first = before.iter().all(|item| matches!(item, Item::ChangeSpeed { .. }));
+                let first =
+                    before.iter().all(|item| matches!(item, Item::ChangeSpeed { .. } | Item::Yaw { .. }));
                 prop_assert!(first);
                 (None, Some(altitude))
             }
@@ -61,6 +62,10 @@ fn keeps_promises(mission: &Mission, limits: &Limits) -> Result<(), TestCaseErro
             Item::ReturnToLaunch => (None, None),
             Item::ChangeSpeed { speed_m_s } => {
                 prop_assert!(speed_m_s > 0.0 && speed_m_s <= limits.speed_m_s);
+                (None, None)
+            }
+            Item::Yaw { yaw_deg } => {
+                prop_assert!((0.0..360.0).contains(&yaw_deg));
                 (None, None)
             }
         };
@@ -238,6 +243,7 @@ proptest! {
                 Item::Waypoint { hold_s: value, .. } | Item::ChangeSpeed { speed_m_s: value } => {
                     *value = (*value * 1e3).ceil() / 1e3;
                 }
+                Item::Yaw { yaw_deg } => *yaw_deg = yaw_deg.floor(),
                 Item::TakeOff { .. } | Item::Land { .. } | Item::ReturnToLaunch => {}
             }
         }

@@ -67,6 +67,14 @@ fn cases() -> Vec<(&'static str, Error)> {
     case("truncated line", "a.waypoints", "QGC WPL 110\n0\t1\t0\t16\t0\t0\t0");
     case("no waypoint", "a.waypoints", &wpl(&[HOME]));
     case("sequence", "a.waypoints", &altered("1\t", "2\t"));
+    case("no home", "a.waypoints", &wpl(&[WAYPOINT]));
+    case(
+        "delay without a waypoint",
+        "a.waypoints",
+        &wpl(&[HOME, "1\t0\t3\t93\t5\t0\t0\t0\t0\t0\t0\t1\n", &WAYPOINT.replacen('1', "2", 1)]),
+    );
+    case("delay until a time of day", "a.waypoints", &altered("16\t0\t0", "93\t-1\t12"));
+    case("turn", "a.waypoints", &altered("16\t0\t0\t0\t0", "115\t90\t0\t0\t1"));
     case("item 0 is not home", "a.waypoints", &wpl(&[&HOME.replace("\t16\t", "\t22\t")]));
     case("home above home", "a.waypoints", &wpl(&[&HOME.replace("\t1\t0\t16", "\t1\t3\t16")]));
     case("not a number", "a.waypoints", &altered("39.4829543", "NaN"));
@@ -107,7 +115,7 @@ fn cases() -> Vec<(&'static str, Error)> {
     case(
         "another mission version",
         "a.plan",
-        &survey("\"vehicleType\": 2,\n    \"version\": 2", "\"version\": 1"),
+        &survey("\"vehicleType\": 2,\n    \"version\": 2", "\"version\": 3"),
     );
     case("missing field", "a.plan", &survey("\"items\"", "\"Items\""));
     case("wrong kind of value", "a.plan", &survey("\"command\": 16", "\"command\": \"waypoint\""));
@@ -135,7 +143,7 @@ fn cases() -> Vec<(&'static str, Error)> {
         "<kml><Placemark><Point><coordinates>1,2,3</coordinates></Point></Placemark></kml>",
     );
     case("path of one point", "a.kml", &kml("relativeToGround", "-0.34,39.48,20"));
-    case("altitude mode", "a.kml", &kml("clampToSeaFloor", "-0.34,39.48,20 -0.34,39.49,20"));
+    case("altitude mode", "a.kml", &kml("clampToSky", "-0.34,39.48,20 -0.34,39.49,20"));
     let offset = kml("relativeToGround", "-0.34,39.48,20 -0.34,39.49,20")
         .replace("<coordinates>", "<gx:altitudeOffset>50</gx:altitudeOffset><coordinates>");
     case("altitude offset", "a.kml", &offset);
@@ -147,7 +155,7 @@ fn cases() -> Vec<(&'static str, Error)> {
     let paths = "<LineString></LineString>".repeat(129);
     case("too many paths", "a.kml", &format!("<kml>{paths}</kml>"));
 
-    cases.push(("not UTF-8", refused("a.txt", b"QGC WPL 110\n0\t1\t\xff", &limits)));
+    cases.push(("not text", refused("a.txt", b"QGC WPL 110\n0\t1\t\xff\x00", &limits)));
     let home = Position::from_degrees(39.6, -0.346, 0.0).unwrap();
     let limits = Limits { home: Some(home), ..Limits::default() };
     cases.push((

@@ -20,8 +20,8 @@ use tokio::{
     time::{Instant as KernelInstant, sleep_until},
 };
 use wingbeat_agent::{
-    Agent, Command, CommandProgress, CompanionLoss, Input, Outputs, Owed, ParameterOrder, RegionOrder,
-    Rejection, Reply, Severity, Stage, Status, Verdict,
+    Agent, Command, CommandProgress, CompanionLoss, Input, KnownAutopilot, Outputs, Owed, ParameterOrder,
+    RegionOrder, Rejection, Reply, Severity, Stage, Status, Verdict,
     guardian::{Activity, Answer, Stance},
 };
 use wingbeat_api::{
@@ -35,7 +35,7 @@ use wingbeat_keys::{Held, Keys, Pending, Terms, Validity, counter::Reserve};
 use wingbeat_link::{Endpoint, Link, LinkEvent};
 use wingbeat_radio::{Budget, Clock, Outage, Radio, RadioEvent, SendError};
 use wingbeat_server::Refusals;
-use wingbeat_wire::{Datagram, Draft, Message, Order, Phase, Refused, VehicleId};
+use wingbeat_wire::{Claim, Datagram, Draft, Message, Order, Phase, Refused, VehicleId};
 
 use crate::{
     autopilot_logs::{self, Fetcher},
@@ -45,6 +45,7 @@ use crate::{
     gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::{KeysRefusal, OrderRefusal, Request},
+    known_autopilot,
     latch::Latch,
     lease::{Granted, Lease, Token},
     links::{self, Links},
@@ -197,6 +198,9 @@ pub(crate) struct Driver<R> {
     chrony: Option<Chrony>,
     gateway: Option<Gateway>,
     latch: Latch,
+    identity: known_autopilot::Kept,
+    /// What the guardian said of the flight controller's identity last: its id, and whether it has it.
+    guards: (u8, bool),
     owing: Owing,
     withheld: Option<Withheld>,
     fetcher: Fetcher,
@@ -260,8 +264,10 @@ fn lease_token() -> Result<Token, ApiError> {
 /// Why an order is not taken, and whether the same one may be.
 fn refused_order(reason: Refused) -> OrderRefusal {
     if matches!(reason, Refused::Replayed | Refused::Stale) {
-        let message =
-            format!("order: found it {reason}, expected the newest of its console, at most 2 s old");
+        let message = format!(
+            "order: found it {reason}, expected the newest of its console's program, at most 2 s old, or the first \
+                 by a clock that is at most 10 min behind UTC; cure: set the console's clock, and send it again"
+        );
         return OrderRefusal::Conflict(ApiError { code: "replayed".into(), message });
     }
     let message =
@@ -340,6 +346,8 @@ impl<R: Radio> Driver<R> {
             chrony: None,
             gateway: None,
             latch: Latch::default(),
+            identity: known_autopilot::Kept::default(),
+            guards: (0, false),
             owing: Owing::default(),
             withheld: None,
             fetcher: Fetcher::new(None, 0, None),
@@ -384,22 +392,33 @@ impl<R: Radio> Driver<R> {
         }
         self.air.radio.screen(self.air.keys.roster.screen());
         self.state_keys();
-        if let Some(by) = self.latch.kept().map(str::to_owned) {
-            self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
-            self.feed(Input::TakenBefore { by: &by });
-        }
+        // First: with each other input what is kept becomes what this agent knows of.
         for problem in self.owing.problems().to_vec() {
             self.log(Severity::Error, problem);
         }
         for owed in self.owing.kept().to_vec() {
             self.feed_owed(owed);
         }
+        if let Some(by) = self.latch.kept().map(str::to_owned) {
+            self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
+            self.feed(Input::TakenBefore { by: &by });
+        }
         if let Some(record) = self.flight.take() {
             self.feed(Input::Flight(&record));
         }
+        if let Some(problem) = self.identity.problem().map(str::to_owned) {
+            self.log(Severity::Warning, problem);
+        }
+        if let Some(known) = self.identity.kept() {
+            self.feed(Input::KnownAutopilot { known, is_held: false });
+        }
+        self.heed_identity();
         self.heed(self.port.guard.as_ref().and_then(guard::Client::answer));
         loop {
             self.watchdog.feed();
+            if let Some(guard) = &self.port.guard {
+                guard.turned();
+            }
             self.update_utc();
             if let Some(line) = self.air.reserve.keep_ahead(self.agent.counter()) {
                 self.log(Severity::Error, line);
@@ -461,13 +480,16 @@ impl<R: Radio> Driver<R> {
                     self.daemon.radio_down = Some(reason.into());
                     self.log(Severity::Error, reason.into());
                 }
-                Woken::Request(Some(Request::Command { request, reply })) => self.command(request, reply),
+                Woken::Request(Some(Request::Command { request, lease, reply })) => {
+                    // A console that disconnected asks again.
+                    let _ = reply.send(self.command(request, lease.as_deref()));
+                }
                 Woken::Request(Some(Request::Mission { mission, from, lease, reply })) => {
                     self.mission(mission, from, lease.as_deref(), reply);
                 }
-                Woken::Request(Some(Request::Order { sealed, lease, reply })) => {
+                Woken::Request(Some(Request::Order { sealed, from, lease, reply })) => {
                     // A console that disconnected asks again.
-                    let _ = reply.send(self.order(&sealed, lease.as_deref()));
+                    let _ = reply.send(self.order(&sealed, from, lease.as_deref()));
                 }
                 Woken::Request(Some(Request::Lease { console, from, ttl, token, reply })) => {
                     // A console that disconnected asks again.
@@ -547,6 +569,11 @@ impl<R: Radio> Driver<R> {
         Self { latch, flight, ..self }
     }
 
+    /// Keeps over a restart which flight controller is this aircraft's.
+    pub(crate) fn knowing(self, identity: known_autopilot::Kept) -> Self {
+        Self { identity, ..self }
+    }
+
     /// Keeps over a restart what is owed to the pilot.
     pub(crate) fn owing(self, owing: Owing) -> Self {
         Self { owing, ..self }
@@ -573,8 +600,9 @@ impl<R: Radio> Driver<R> {
         Self { links, ..self }
     }
 
-    /// Serves ground stations through the gateway.
-    pub(crate) fn serving(self, gateway: Option<Gateway>) -> Self {
+    /// Serves ground stations through the gateway; `open` warns of one that others reach and that asks for no key.
+    pub(crate) fn serving(mut self, gateway: Option<Gateway>, open: Option<String>) -> Self {
+        self.daemon.open_gateway = open;
         Self { gateway, ..self }
     }
 
@@ -1035,6 +1063,7 @@ impl<R: Radio> Driver<R> {
             self.log(severity, line);
         }
         self.latch.keep(self.agent.taken_by_pilot().map(|by| by.as_str()));
+        self.identity.keep(self.agent.known_autopilot());
         self.flight.keep(self.agent.view().state, || self.agent.flight_record());
         let log = std::mem::take(&mut self.out.log);
         let has_logged = !log.is_empty();
@@ -1061,9 +1090,25 @@ impl<R: Radio> Driver<R> {
     /// A pulse is due, or the guardian sent an answer.
     fn poll_guard(&mut self) {
         let pulse = self.agent.pulse(self.clock.now());
-        if let Some(answer) = self.port.guard.as_mut().and_then(|guard| guard.poll(pulse)) {
+        let Some(guard) = &mut self.port.guard else { return };
+        let answer = guard.poll(pulse);
+        self.heed_identity();
+        if let Some(answer) = answer {
             self.heed(answer);
         }
+    }
+
+    /// The guardian knows which flight controller is this aircraft's, or receives it.
+    fn heed_identity(&mut self) {
+        let Some(guard) = &self.port.guard else { return };
+        let said = (guard.system_id(), guard.guardian_holds());
+        let (system_id, is_held) = said;
+        if std::mem::replace(&mut self.guards, said) == said || system_id == 0 {
+            return;
+        }
+        // In a hold it flies.
+        let known = KnownAutopilot { system_id, is_armed: is_held };
+        self.feed(Input::KnownAutopilot { known, is_held });
     }
 
     /// The guardian's answer changed: one of us has the autopilot, never both.
@@ -1165,17 +1210,24 @@ impl<R: Radio> Driver<R> {
         }
     }
 
-    fn command(&mut self, request: CommandRequest, reply: oneshot::Sender<CommandReply>) {
+    fn command(&mut self, request: CommandRequest, lease: Option<&str>) -> Result<CommandReply, ApiError> {
         let CommandRequest { id, command } = request;
+        if command.needs_lease() {
+            self.check_lease(lease, None, &format_args!("{command}"))?;
+        }
         let answer = self.feed(Input::Operator { id: &id, command });
-        // An operator who disconnected does not read the answer.
-        let _ = reply.send(self.answer(id, command, answer));
+        Ok(self.answer(id, command, answer))
     }
 
     /// An order of a console, as that sealed it: judged by the same rules as one by radio, and answered like a command.
-    fn order(&mut self, sealed: &[u8], lease: Option<&str>) -> Result<CommandReply, OrderRefusal> {
+    fn order(
+        &mut self,
+        sealed: &[u8],
+        from: Option<VehicleId>,
+        lease: Option<&str>,
+    ) -> Result<CommandReply, OrderRefusal> {
         let now = self.clock.now();
-        let admits = |claim: &_| self.agent.admits_posted(now, claim);
+        let admits = |claim: &Claim| self.agent.admits_posted(now, claim, from == Some(claim.from));
         let mut datagram = Datagram::blank();
         let opened = self.air.keys.roster.open_if(sealed, admits);
         let read = opened.and_then(|opened| opened.read_into(&mut datagram).map(|()| opened));
@@ -1194,14 +1246,15 @@ impl<R: Radio> Driver<R> {
             self.check_lease(lease, Some(opened.from()), &format_args!("{command}"))
                 .map_err(OrderRefusal::Conflict)?;
         }
-        let answer = self.feed(Input::Order(opened));
+        let answer = self.feed(Input::Order { opened, is_direct: from == Some(opened.from()) });
         if let Some(Reply::Refused(Rejection::Order(reason))) = answer {
             return Err(refused_order(reason));
         }
         Ok(self.answer(id.as_str().to_owned(), command, answer))
     }
 
-    /// Whether the console `from` holds the lease with this token; without keys none is asked for.
+    /// Whether the console `from` holds the lease with this token. Without keys a free aircraft asks for none: a console that
+    /// holds it is alone in charge all the same.
     fn check_lease(
         &self,
         token: Option<&str>,
@@ -1209,10 +1262,12 @@ impl<R: Radio> Driver<R> {
         what: &dyn fmt::Display,
     ) -> Result<(), ApiError> {
         let now = KernelInstant::now();
-        if !self.air.keys.roster.is_secured() || self.lease.is_held_with(now, token, from) {
+        let holder = self.lease.holder(now);
+        let is_free = !self.air.keys.roster.is_secured() && holder.is_none();
+        if is_free || self.lease.is_held_with(now, token, from) {
             return Ok(());
         }
-        let found = match self.lease.holder(now) {
+        let found = match holder {
             Some((console, _)) => format!("the lease of console {console:?}"),
             None => "no lease".into(),
         };
@@ -1250,7 +1305,20 @@ impl<R: Radio> Driver<R> {
             let _ = reply.send(Err(error));
             return;
         }
-        let answer = self.feed(Input::Mission(&status::route(&mission.waypoints)));
+        let protocol = self.agent.status(self.clock.now()).protocol;
+        let refusals = mission.refusals(protocol);
+        if !refusals.is_empty() {
+            let message = format!("mission {:?}: {}", mission.name, refusals.join("; "));
+            self.log(Severity::Warning, format!("mission refused: {message}"));
+            let _ = reply.send(Err(ApiError { code: "conflict".into(), message }));
+            return;
+        }
+        let flown = mission.flown(protocol);
+        let (route, extras) = (status::route(&flown.waypoints), crate::mission::extras(&flown));
+        let answer = self.feed(match extras.is_none() {
+            true => Input::Mission(&route),
+            false => Input::MissionWith(&route, &extras),
+        });
         let now = self.agent.status(self.clock.now());
         let notes = mission.notes(now.protocol);
         let uploaded = UploadedMission { name: mission.name, hash: None, notes };
@@ -1322,6 +1390,7 @@ impl<R: Radio> Driver<R> {
         self.log_recording_problem();
         self.daemon.keys = self.terms.as_ref().map(|(terms, _)| keys_of(terms, self.latest_s()));
         self.daemon.is_clock_fed = self.chrony.as_ref().is_some_and(Chrony::is_fed);
+        self.daemon.fence = Some(self.agent.fence());
         self.daemon.flight_setup = Some(self.setups.now(self.agent.coordination()));
         self.daemon.overflows = self.air.radio.overflows();
         self.daemon.screened = self.air.radio.refused();

@@ -78,6 +78,22 @@ pub struct Config {
     pub udp_clients: Vec<IpAddr>,
 }
 
+impl Config {
+    /// Returns the endpoints that other computers reach, for operators; nothing where there are none.
+    pub fn reached_by_others(&self) -> Option<String> {
+        let udp = self.udp.iter().filter_map(|endpoint| match endpoint {
+            Endpoint::UdpListen(address) | Endpoint::UdpSend(address) => Some(("udp", *address)),
+            Endpoint::Serial { .. } | Endpoint::TcpClient { .. } => None,
+        });
+        let all = udp.chain(self.tcp.map(|address| ("tcp", address)));
+        let open: Vec<String> = all
+            .filter(|(_, address)| !address.ip().is_loopback())
+            .map(|(kind, address)| format!("gateway.{kind} {address}"))
+            .collect();
+        (!open.is_empty()).then(|| open.join(", "))
+    }
+}
+
 impl Default for Config {
     /// No sockets. The kernel takes no datagram from a network whose sender is this machine.
     fn default() -> Self {

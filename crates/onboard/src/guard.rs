@@ -1,7 +1,8 @@
 //! The daemon's end of the socket to its guardian: sends pulses, knows whether they are answered.
 //!
 //! It never waits: a guardian that is absent, stopped or full is one that does not answer, and the driver
-//! flies on, unprotected, and reports that.
+//! flies on, unprotected, and reports that. A pulse that differs from the last is sent by the driver itself, before the bytes
+//! that it announces leave; the others by [`PulseThread`].
 
 use std::{
     fs::File,
@@ -17,9 +18,12 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 use wingbeat_agent::guardian::{
-    ANSWER_WITHIN, Activity, Answer, Before, Modes, PULSE_PERIOD, Pulse, REPORT_LEN, Report, fingerprint,
+    ANSWER_WITHIN, Activity, Answer, Beat, Before, Modes, PULSE_PERIOD, Pulse, REPORT_LEN, Report,
+    fingerprint,
 };
 use wingbeat_link::Endpoint;
+
+use crate::pulse_thread::PulseThread;
 
 /// Between two attempts to connect.
 const CONNECT_PERIOD: Duration = Duration::from_millis(500);
@@ -31,16 +35,21 @@ pub(crate) struct Client {
     path: PathBuf,
     endpoint: u32,
     stream: Option<UnixStream>,
-    /// Where there is no stream: its file descriptor, which nothing else takes.
-    spare: Option<File>,
+    /// Where there is no stream: its two file descriptors, which nothing else takes.
+    spare: Vec<File>,
     /// Bytes of an answer that has not come whole.
     partial: Vec<u8>,
     answer: Option<Answer>,
     /// What came with the last answer.
     before: Before,
+    system_id: u8,
     answered_at: Instant,
     /// The pulse that was sent last.
     sent: Option<Pulse>,
+    /// The number of the newest content.
+    sequence: u32,
+    /// Without it the driver sends every pulse.
+    thread: Option<PulseThread>,
     /// When the next pulse, or the next attempt to connect, is due.
     due: Instant,
     /// The last failure that was logged: each is logged once.
@@ -72,12 +81,17 @@ impl Client {
             path,
             endpoint: fingerprint(&endpoint.to_string()),
             stream: None,
-            spare: None,
+            spare: vec![],
             partial: vec![],
             answer: None,
             before: Before::Unknown,
+            system_id: 0,
             answered_at: now,
             sent: None,
+            sequence: 0,
+            thread: PulseThread::start()
+                .inspect_err(|error| tracing::error!("found no thread for pulses ({error}), expected one"))
+                .ok(),
             due: now,
             logged: None,
         };
@@ -88,7 +102,7 @@ impl Client {
             switch_channel: 0,
             endpoint: 0,
             route: 0,
-            takes_up: false,
+            takes_up: 0,
         };
         client.poll(idle);
         // An absent guardian is noticed before the first input.
@@ -111,6 +125,18 @@ impl Client {
         self.before
     }
 
+    /// The system id of the flight controller, as the guardian knows or receives it; 0 while unknown.
+    pub(crate) fn system_id(&self) -> u8 {
+        self.system_id
+    }
+
+    /// Notes that the driver's loop turns: its sign of life.
+    pub(crate) fn turned(&self) {
+        if let Some(thread) = &self.thread {
+            thread.turned();
+        }
+    }
+
     /// Whether the guardian has the autopilot.
     pub(crate) fn guardian_holds(&self) -> bool {
         self.answer.is_some_and(|answer| answer.stance.holds())
@@ -125,7 +151,11 @@ impl Client {
             if self.stream.is_none() {
                 self.connect(now);
             }
-            self.send(now, pulse);
+            let pulse = Pulse { endpoint: self.endpoint, ..pulse };
+            if self.thread.is_none() || self.sent != Some(pulse) {
+                self.send(now, pulse);
+            }
+            self.due = self.due.max(now + PULSE_PERIOD);
         }
         if self.answer.is_some() && now >= self.answered_at + ANSWER_WITHIN {
             self.complain(format!("no answer for {} s", ANSWER_WITHIN.as_secs()));
@@ -144,9 +174,12 @@ impl Client {
 
     fn connect(&mut self, now: Instant) {
         self.due = now + CONNECT_PERIOD;
-        self.spare = None;
+        self.spare.clear();
         match connect(&self.path) {
-            Ok(stream) => {
+            Ok((stream, other)) => {
+                if let Some(thread) = &self.thread {
+                    thread.stream(Some(other));
+                }
                 self.stream = Some(stream);
                 self.partial.clear();
                 self.sent = None;
@@ -159,13 +192,19 @@ impl Client {
     }
 
     fn keep_spare(&mut self) {
-        self.spare = File::open("/dev/null").ok();
+        self.spare.clear();
+        self.spare.extend([(); 2].iter().filter_map(|()| File::open("/dev/null").ok()));
     }
 
     fn send(&mut self, now: Instant, pulse: Pulse) {
         let Some(stream) = &self.stream else { return };
-        let pulse = Pulse { endpoint: self.endpoint, ..pulse };
-        let bytes = pulse.encode();
+        self.sequence = self.sequence.wrapping_add(1);
+        let beat = Beat { pulse, sequence: self.sequence, driver_age_ms: 0 };
+        if let Some(thread) = &self.thread {
+            thread.turned();
+            thread.content(&beat);
+        }
+        let bytes = beat.encode();
         self.due = now + PULSE_PERIOD;
         match stream.try_write(&bytes) {
             Ok(length) if length == bytes.len() => self.sent = Some(pulse),
@@ -190,9 +229,9 @@ impl Client {
                     for record in records.chunks_exact(REPORT_LEN) {
                         let Ok(record) = record.try_into() else { continue };
                         match Report::decode(record) {
-                            Ok(Report { answer, before }) => {
+                            Ok(Report { answer, before, system_id }) => {
                                 (self.answer, self.answered_at) = (Some(answer), Instant::now());
-                                self.before = before;
+                                (self.before, self.system_id) = (before, system_id);
                                 self.logged = None;
                             }
                             Err(error) => return self.lose(error.to_string()),
@@ -206,6 +245,9 @@ impl Client {
     }
 
     fn lose(&mut self, found: String) {
+        if let Some(thread) = &self.thread {
+            thread.stream(None);
+        }
         self.stream = None;
         self.keep_spare();
         self.answer = None;
@@ -221,9 +263,12 @@ impl Client {
     }
 }
 
-/// Without waiting: where the guardian's queue is full, that is an error.
-fn connect(path: &Path) -> io::Result<UnixStream> {
+/// Connects without waiting: where the guardian's queue is full, that is an error. Returns the driver's handle and the
+/// thread's.
+fn connect(path: &Path) -> io::Result<(UnixStream, StdStream)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.connect(&SockAddr::unix(path)?)?;
-    UnixStream::from_std(StdStream::from(socket))
+    let stream = StdStream::from(socket);
+    let other = stream.try_clone()?;
+    Ok((UnixStream::from_std(stream)?, other))
 }

@@ -12,7 +12,7 @@ use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 use wingbeat_onboard::{
     config::{self, kept},
-    guard_process,
+    guard_process, scheduling,
 };
 
 /// The Wingbeat guardian: brakes and lands the aircraft when the daemon dies in flight.
@@ -38,7 +38,12 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let found = kept::read_or_kept(&arguments.flags, arguments.state.as_deref(), config::read_guard)?;
+    let found = kept::read_or_kept(
+        &arguments.flags,
+        arguments.state.as_deref(),
+        kept::Kept::Any,
+        config::read_guard,
+    )?;
     if let Some(fault) = &found.fault {
         eprintln!("wingbeat-guard: {fault}; the configuration that was last used is used again");
     }
@@ -46,6 +51,9 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
     let (socket, endpoint) = (settings.socket.display().to_string(), settings.endpoint.to_string());
+    if let Err(error) = scheduling::lock_memory() {
+        eprintln!("wingbeat-guard: its memory is not locked: {error}");
+    }
     let bound = guard_process::bind(settings)?;
     eprintln!("wingbeat-guard {} at {socket}, autopilot {endpoint}", env!("CARGO_PKG_VERSION"));
     // Without systemd no process waits for the notification, which is no error.

@@ -24,10 +24,12 @@ use tokio::{
 };
 use wingbeat_agent::{
     Severity,
-    guardian::{Config, Guardian, Input, Outputs, PULSE_LEN, Pulse, Stance},
+    guardian::{Beat, Config, Guardian, Input, Outputs, PULSE_LEN, Stance},
 };
 use wingbeat_geo::Instant;
 use wingbeat_link::{Endpoint, Link, LinkEvent};
+
+use crate::scheduling;
 
 /// Where the socket is unless configured.
 pub const DEFAULT_SOCKET: &str = "/run/wingbeat/guard.sock";
@@ -77,6 +79,8 @@ struct Daemon {
     stream: UnixStream,
     /// Names its process for ever, which its number does not.
     process: Option<OwnedFd>,
+    /// Its number.
+    pid: Option<Pid>,
     partial: Vec<u8>,
 }
 
@@ -235,6 +239,16 @@ impl Process {
     fn feed(&mut self, input: Input<'_>) {
         let now = self.now();
         self.guardian.handle(now, input, &mut self.out);
+        self.perform();
+        if self.out.sample {
+            let sample = self.daemon.as_ref().and_then(|daemon| daemon.pid).and_then(scheduling::sample);
+            let now = self.now();
+            self.guardian.handle(now, Input::Process(sample), &mut self.out);
+            self.perform();
+        }
+    }
+
+    fn perform(&mut self) {
         for entry in &self.out.log {
             log(entry.severity, &entry.text);
         }
@@ -297,15 +311,12 @@ impl Process {
             return;
         }
         let Some(stream) = self.next.take() else { return };
-        let process = stream
-            .peer_cred()
-            .ok()
-            .and_then(|peer| Pid::from_raw(peer.pid()?))
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let pid = stream.peer_cred().ok().and_then(|peer| Pid::from_raw(peer.pid()?));
+        let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         if process.is_none() {
             log(Severity::Warning, "no handle of the daemon's process: it could not be killed if it hung");
         }
-        self.daemon = Some(Daemon { stream, process, partial: vec![] });
+        self.daemon = Some(Daemon { stream, process, pid, partial: vec![] });
         self.feed(Input::Connected);
     }
 
@@ -321,8 +332,8 @@ impl Process {
                     let records = std::mem::replace(&mut daemon.partial, rest);
                     for record in records.chunks_exact(PULSE_LEN) {
                         let Ok(record) = record.try_into() else { continue };
-                        match Pulse::decode(record) {
-                            Ok(pulse) => self.feed(Input::Pulse(pulse)),
+                        match Beat::decode(record) {
+                            Ok(beat) => self.feed(Input::Beat(beat)),
                             Err(error) => {
                                 log(Severity::Error, &error.to_string());
                                 return self.daemon_gone();
@@ -515,15 +526,16 @@ mod tests {
             println!("skipped: only root can connect as another user");
         }
         // The daemon, which is answered, and a second one, which waits until the first has gone.
-        let pulse = Pulse {
+        let pulse = wingbeat_agent::guardian::Pulse {
             activity: wingbeat_agent::guardian::Activity::Idle,
             system_id: 0,
             ours: wingbeat_agent::guardian::Modes::default(),
             switch_channel: 0,
             endpoint: fingerprint("tcp:127.0.0.1:1"),
             route: 0,
-            takes_up: false,
+            takes_up: 0,
         };
+        let pulse = Beat { pulse, sequence: 1, driver_age_ms: 0 };
         let mut answers = [0; wingbeat_agent::guardian::REPORT_LEN];
         let mut first = UnixStream::connect(&socket).await.unwrap();
         first.try_write(&pulse.encode()).unwrap();

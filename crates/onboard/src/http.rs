@@ -70,7 +70,12 @@ const COMMAND_ID_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) enum Request {
     /// An operator's command.
-    Command { request: CommandRequest, reply: oneshot::Sender<CommandReply> },
+    Command {
+        request: CommandRequest,
+        /// The token of the lease, if the console sent one.
+        lease: Option<String>,
+        reply: oneshot::Sender<Result<CommandReply, ApiError>>,
+    },
     /// A mission to hold; checked.
     Mission {
         mission: MissionUpload,
@@ -81,7 +86,13 @@ pub(crate) enum Request {
         reply: oneshot::Sender<Result<MissionSummary, ApiError>>,
     },
     /// An order as its console sealed it.
-    Order { sealed: Bytes, lease: Option<String>, reply: oneshot::Sender<Result<CommandReply, OrderRefusal>> },
+    Order {
+        sealed: Bytes,
+        /// The peer of the TLS connection.
+        from: Option<VehicleId>,
+        lease: Option<String>,
+        reply: oneshot::Sender<Result<CommandReply, OrderRefusal>>,
+    },
     /// The fleet's bundle, verified and written.
     Keys { pending: Box<Pending>, reply: oneshot::Sender<Result<Keys, KeysRefusal>> },
     /// A console takes or renews the lease; checked.
@@ -343,13 +354,14 @@ async fn put_mission(
     }
 }
 
-/// An operator's command, where the aircraft has no keys. The same id is the same command, however often it arrives.
+/// An operator's command, where the aircraft has no keys. The same id is the same command, however often it arrives. While a console holds
+/// the lease, *Setup*, *Start* and what else begins something need it: the header `wingbeat-lease` is its token.
 #[utoipa::path(post, path = "/api/v1/commands", operation_id = "command", tag = "aircraft",
     request_body = CommandRequest,
     responses(
         (status = 202, description = "Accepted; its effect shows in the status", body = CommandReply),
         (status = 200, description = "The same id came before", body = CommandReply),
-        (status = 409, description = "The state forbids it, or another command came under this id", body = CommandReply),
+        (status = 409, description = "The state forbids it, or another command came under this id (CommandReply); or another console holds the lease (ApiError `lease`)", body = CommandReply),
         (status = 400, description = "Not a command", body = ApiError),
         (status = 403, description = "This aircraft has keys: commands are signed, as orders", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
@@ -358,6 +370,7 @@ async fn put_mission(
 async fn post_command(
     State(front): State<Front>,
     caller: Caller,
+    headers: HeaderMap,
     Body(request): Body<CommandRequest>,
 ) -> Result<(StatusCode, Json<CommandReply>), Refusal> {
     if front.is_secured {
@@ -378,7 +391,11 @@ async fn post_command(
             ),
         ));
     }
-    Ok(answered(front.ask(caller, |reply| Request::Command { request, reply }).await?))
+    let lease = lease_token(&headers);
+    match front.ask(caller, |reply| Request::Command { request, lease, reply }).await? {
+        Ok(reply) => Ok(answered(reply)),
+        Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
+    }
 }
 
 fn answered(reply: CommandReply) -> (StatusCode, Json<CommandReply>) {
@@ -415,7 +432,7 @@ fn lease_token(headers: &HeaderMap) -> Option<String> {
     responses(
         (status = 202, description = "Accepted; its effect shows in the status", body = CommandReply),
         (status = 200, description = "The same id came before", body = CommandReply),
-        (status = 409, description = "The state forbids it (CommandReply); or it is too old, not the newest of its console, or needs the lease (ApiError `replayed`, `lease`)", body = ApiError),
+        (status = 409, description = "The state forbids it (CommandReply); or it is too old, not the newest of its console's program, or needs the lease (ApiError `replayed`, `lease`)", body = ApiError),
         (status = 403, description = "No order of a console that may give it, or for another aircraft", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not octets", body = ApiError),
@@ -427,8 +444,8 @@ async fn post_order(
     sealed: Bytes,
 ) -> Result<(StatusCode, Json<CommandReply>), Refusal> {
     check_octets(paths::ORDERS, &headers, &sealed, DATAGRAM_LEN_MAX)?;
-    let lease = lease_token(&headers);
-    match front.ask(caller, |reply| Request::Order { sealed, lease, reply }).await? {
+    let (from, lease) = (caller.0, lease_token(&headers));
+    match front.ask(caller, |reply| Request::Order { sealed, from, lease, reply }).await? {
         Ok(reply) => Ok(answered(reply)),
         Err(OrderRefusal::Forbidden(error)) => Err(Refusal(StatusCode::FORBIDDEN, error)),
         Err(OrderRefusal::Conflict(error)) => Err(Refusal(StatusCode::CONFLICT, error)),

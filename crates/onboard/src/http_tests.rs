@@ -42,6 +42,7 @@ fn aircraft(state: StateId, time_ms: u64) -> Arc<AircraftStatus> {
         measurements: wingbeat_api::Measurements::default(),
         mission: None,
         flight_setup: None,
+        fence: None,
         swarm: None,
         avoidance: None,
         separation: None,
@@ -150,7 +151,7 @@ async fn a_command_is_answered_by_the_driver_and_the_code_says_how() {
         };
         assert_eq!((request.id.as_str(), request.command), ("a", Command::RecoverControl));
         let answer = CommandReply { id: request.id, outcome, state: StateId::Start, reason: "why".into() };
-        reply.send(answer.clone()).unwrap();
+        reply.send(Ok(answer.clone())).unwrap();
         let (code, body) = asked.await.unwrap();
         assert_eq!((code, serde_json::from_str::<CommandReply>(&body).unwrap()), (expected, answer));
     }
@@ -313,10 +314,11 @@ async fn the_last_places_of_the_queue_are_for_commands_that_recover() {
         .map(|name| post(paths::COMMANDS, format!(r#"{{"id":"{name}","command":"{name}"}}"#)));
     let mut commands = 0;
     while commands < recovering.len() {
-        if let Some(Request::Command { request, reply }) = requests.recv().await {
+        if let Some(Request::Command { request, reply, .. }) = requests.recv().await {
             commands += 1;
             let (id, outcome) = (request.id, CommandOutcome::Accepted);
-            reply.send(CommandReply { id, outcome, state: StateId::Start, reason: String::new() }).unwrap();
+            let reason = String::new();
+            reply.send(Ok(CommandReply { id, outcome, state: StateId::Start, reason })).unwrap();
         }
     }
     for asked in recovering {

@@ -42,6 +42,7 @@ mod guard;
 pub mod guard_process;
 mod http;
 pub mod journal;
+mod known_autopilot;
 mod latch;
 mod lease;
 mod links;
@@ -51,9 +52,11 @@ mod measurements;
 pub mod mission;
 mod owing;
 mod parameters;
+mod pulse_thread;
 pub mod recording;
 mod regions;
 mod requests;
+pub mod scheduling;
 mod signing;
 pub mod state_directory;
 mod status;
@@ -80,7 +83,7 @@ use wingbeat_agent::Agent;
 use wingbeat_api::{AircraftStatus, Identity, LogLine};
 pub use wingbeat_keys as keys;
 use wingbeat_link::Endpoint;
-use wingbeat_protocol::Fence;
+use wingbeat_protocol::{Fence, text};
 use wingbeat_radio::{Budget, Outage};
 pub use wingbeat_radio::{Clock, ClockError, Radio};
 pub use wingbeat_server::Hosts;
@@ -144,6 +147,26 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// The seed of the agent's random numbers.
     pub seed: u64,
+}
+
+impl Config {
+    /// Returns a warning where an aircraft with keys has a gateway that asks for none: whatever reaches it commands.
+    pub fn open_gateway(&self) -> Option<String> {
+        let is_open = self.keys.roster.is_secured() && !takes_signed_mavlink_alone(&self.agent);
+        self.gateway.reached_by_others().filter(|_| is_open).map(|endpoints| open_gateway_text(&endpoints))
+    }
+}
+
+/// Whether the flight controller refuses frames that are not signed.
+fn takes_signed_mavlink_alone(agent: &wingbeat_agent::Config) -> bool {
+    agent.signing.as_ref().is_some_and(|signing| !signing.setup)
+}
+
+fn open_gateway_text(endpoints: &str) -> String {
+    format!(
+        "{endpoints}: other computers command this aircraft there without a key, stopping the motors included; bind it to \
+         127.0.0.1, or sign MAVLink (autopilot.signing_key_file)"
+    )
 }
 
 /// Why a daemon did not start. Nothing is flown.
@@ -222,7 +245,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
         state,
         seed,
     } = config;
-    agent.refused = configuration_fault.map(|why| wingbeat_protocol::text!("{why}"));
+    agent.refused = configuration_fault.map(|why| text!("{why}"));
     let (height_least_m, height_most_m) = agent.coordination.heights_m();
     let fence = Fence { height_least_m, height_most_m, distance_most_m: f64::INFINITY };
     let id = agent.coordination.me().to_string();
@@ -230,10 +253,24 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     if let Ok(flight) = setups.current() {
         agent.coordination = flight;
     }
+    let open_gateway = gateway.reached_by_others().filter(|_| !takes_signed_mavlink_alone(&agent));
+    let open_gateway = open_gateway.map(|endpoints| open_gateway_text(&endpoints));
+    let latch = Latch::open(state.as_deref());
+    let missing = state.as_deref().filter(|state| !state.is_dir());
+    agent.forgets = latch.problem().map(|problem| wingbeat_agent::Forgets {
+        why: match missing {
+            Some(_) => {
+                text!("no such directory (--state): a restart would forget that a pilot has the aircraft")
+            }
+            None => text!("{problem}"),
+        },
+        // A card that is full or worn takes no flight away.
+        is_refused: missing.is_some(),
+    });
     let agent = Box::new(Agent::new(agent, seed, clock.now())?);
 
     guard.as_deref().map_or(Ok(()), check_guard)?;
-    let latch = Latch::open(state.as_deref());
+    let identity_kept = known_autopilot::Kept::open(state.as_deref());
     let owing = owing::Owing::open(state.as_deref());
     let refused = |found| StartError::Http { address: http, found };
     let listener = TcpListener::bind(http).await.map_err(|error| {
@@ -316,11 +353,12 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .setting_clock(chrony_socket.as_deref())
     .admitting(known.clone())
     .keeping(latch, KeptFlight::open(state.as_deref()))
+    .knowing(identity_kept)
     .owing(owing)
     .setting_up(setups)
     .fetching(fetcher)
     .recording(recording)
-    .serving(gateway)
+    .serving(gateway, open_gateway)
     .holding(enrolled.as_ref().map(|enrolled| enrolled.terms));
     let driver = tokio::spawn(Box::pin(driver.run(stopped.clone())));
 

@@ -18,14 +18,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 use wingbeat_onboard::{
     Clock, StartError,
-    config::{self, Flags, Layers, Settings, kept},
+    config::{self, ConfigError, Flags, Layers, Settings, kept},
     journal::Journal,
     keys::{
         BUNDLE_LEN_MAX, Store,
         file::{Refused, read_text},
     },
     liveness::Liveness,
-    state_directory, watchdog,
+    scheduling, state_directory, watchdog,
 };
 use wingbeat_radio::UdpBroadcast;
 
@@ -107,7 +107,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let state = arguments.state.as_deref();
     // Until this process has ended: another would overwrite what is kept for the next.
     let _lock = state.map(state_directory::lock).transpose().map_err(|why| anyhow!(why))?;
-    let kept::Found { settings, layers, fault } = kept::read_or_kept(&arguments.flags, state, config::read)?;
+    let kept::Found { settings, layers, fault } = read(&arguments.flags, state)?;
     let mut daemon = settings.daemon;
     if let Some(fault) = &fault {
         tracing::error!("{fault}; the configuration that was last used is used again");
@@ -135,6 +135,11 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let started = wingbeat_onboard::start(daemon, Clock::real_time(), radio).await;
     let mut handle = started.map_err(|error| not_started(&layers, error))?;
     // Once it is known to start.
+    if let Err(error) = scheduling::lock_memory() {
+        tracing::warn!(
+            "this daemon's memory is not locked: found {error}, expected leave to lock it (LimitMEMLOCK)"
+        );
+    }
     if let Some(Err(error)) = state.map(|state| kept::keep(state, &layers)) {
         let state = state.unwrap_or(Path::new("")).display();
         tracing::warn!("{state}: found {error}, expected to keep the configuration there for the next start");
@@ -176,6 +181,14 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Reads what is configured, and warns of variables that are left out.
+fn read(flags: &Flags, state: Option<&Path>) -> Result<kept::Found<Settings>, ConfigError> {
+    for line in Layers::warnings_here() {
+        tracing::warn!("{line}");
+    }
+    kept::read_or_kept(flags, state, kept::Kept::AsSecure, config::read)
+}
+
 impl Enrol {
     fn run(&self, store: &Store) -> anyhow::Result<ExitCode> {
         if let Some(to) = &self.request {
@@ -212,6 +225,8 @@ fn notify_systemd(states: &[NotifyState<'_>]) {
 
 /// Says what is configured, and by which files.
 fn check_config(layers: &Layers, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let warnings = Layers::warnings_here().into_iter().chain(settings.daemon.open_gateway());
+    warnings.for_each(|line| eprintln!("wingbeatd: warning: {line}"));
     let daemon = &settings.daemon;
     let (id, protocol) = (daemon.agent.coordination.me(), daemon.agent.coordination.section());
     let files: Vec<String> = layers.paths().map(|path| path.display().to_string()).collect();
@@ -247,6 +262,9 @@ fn not_started(layers: &Layers, error: StartError) -> anyhow::Error {
 /// Opens everything that the configuration names, once, and reports each result.
 async fn check(layers: &Layers, settings: &Settings) -> ExitCode {
     let daemon = &settings.daemon;
+    if let Some(warning) = daemon.open_gateway() {
+        eprintln!("wingbeatd: warning: {warning}");
+    }
     let autopilot = wingbeat_link::check(&daemon.autopilot).await;
     let autopilot = autopilot.map_err(|error| complaint(layers, AUTOPILOT, &error, error.kind.cure()));
     let radio = wingbeat_radio::check(&settings.radio);

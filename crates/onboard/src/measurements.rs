@@ -1,18 +1,20 @@
 //! The autopilot's measurements as the API shows them.
 
+use wingbeat_agent::energy::EnergyStatus;
 use wingbeat_agent::{ClockStatus, CorrectionRefused, CorrectionsStatus, RemoteIdStatus, Status};
 use wingbeat_api::{self as api, measurements as shown};
-use wingbeat_autopilot::telemetry::measurements::{Battery, Gnss, Measurements, Wind};
-use wingbeat_geo::Instant;
+use wingbeat_autopilot::telemetry::measurements::{Battery, Gnss, Measurements, Wind, Worst};
+use wingbeat_geo::{Duration, Instant};
 
 use crate::status::refusals;
 
 /// A field that is not converted does not compile.
 #[deny(unused_variables)]
 pub(crate) fn measurements(status: &Status, is_clock_fed: bool) -> api::Measurements {
-    let Measurements { battery, gnss, wind } = &status.measured;
+    // The checks before a flight report the filter.
+    let Measurements { battery, gnss, wind, filter: _ } = &status.measured;
     api::Measurements {
-        battery: battery.as_ref().map(convert_battery),
+        battery: battery.as_ref().and_then(|battery| convert_battery(battery, status.energy)),
         gnss: gnss.as_ref().map(convert_gnss),
         corrections: status.corrections.as_ref().map(|c| convert_corrections(c, status.at)),
         wind: wind.as_ref().map(convert_wind),
@@ -21,20 +23,33 @@ pub(crate) fn measurements(status: &Status, is_clock_fed: bool) -> api::Measurem
     }
 }
 
-fn convert_battery(battery: &Battery) -> shown::Battery {
-    let Battery { voltage_v, current_a, remaining_percent, cells_v, consumed_mah } = battery;
-    shown::Battery {
-        remaining_percent: *remaining_percent,
-        voltage_v: *voltage_v,
+/// Absent where nothing of any battery is measured.
+fn convert_battery(battery: &Battery, energy: Option<EnergyStatus>) -> Option<shown::Battery> {
+    let Battery { voltage_v: _, current_a, remaining_percent: _, cells_v, consumed_mah, packs: _ } = battery;
+    let worst = battery.worst(energy.map_or(0, |energy| energy.other_batteries))?;
+    let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
+    let batteries: Vec<_> = battery.readings().map(convert_reading).collect();
+    Some(shown::Battery {
+        remaining_percent: worst.remaining_percent,
+        voltage_v: worst.voltage_v.unwrap_or_default(),
         current_a: *current_a,
         cells_v: cells_v.iter().map(|&v| (f64::from(v) * 1e3).round() / 1e3).collect(),
         consumed_mah: *consumed_mah,
-    }
+        left_s: energy.and_then(|energy| energy.left).map(seconds),
+        needed_s: energy.and_then(|energy| energy.needed).map(seconds),
+        batteries: if batteries.len() > 1 { batteries } else { Vec::new() },
+    })
+}
+
+fn convert_reading(reading: Worst) -> shown::OneBattery {
+    let Worst { number, voltage_v, remaining_percent, state } = reading;
+    let voltage_v = voltage_v.map(|v| (v * 1e3).round() / 1e3);
+    shown::OneBattery { number, remaining_percent, voltage_v, state: state.name().to_owned() }
 }
 
 fn convert_gnss(gnss: &Gnss) -> shown::Gnss {
-    let Gnss { fix_type, satellites } = *gnss;
-    shown::Gnss { fix_type, satellites }
+    let Gnss { fix_type, satellites, accuracy_m, hdop: _ } = *gnss;
+    shown::Gnss { fix_type, satellites, accuracy_m }
 }
 
 fn convert_corrections(corrections: &CorrectionsStatus, now: Instant) -> shown::Corrections {

@@ -1,9 +1,10 @@
 //! Which missions an aircraft takes over HTTP. The ground reads files and checks them against its own
 //! limits; the aircraft checks again against its own. The number of waypoints is judged by the protocol that flies them.
 
-use wingbeat_api::{MissionEnd, MissionUpload, mission::HOLD_MAX_S};
+use wingbeat_api::{MissionEnd, MissionItem, MissionUpload, mission::HOLD_MAX_S};
 use wingbeat_geo::{Position, PositionError};
-use wingbeat_protocol::{Fence, FenceError};
+use wingbeat_protocol::{Fence, FenceError, LegExtras, MissionExtras, RouteEnd};
+use wingbeat_wire::Point;
 
 use crate::status;
 
@@ -30,6 +31,14 @@ pub enum Problem {
     /// Not a time that a flight controller can hold for.
     #[error("waypoints[{index}].hold_s: found {found}, expected 0 to {HOLD_MAX_S} s")]
     Hold {
+        /// Which waypoint, from 0.
+        index: usize,
+        /// The value that was found.
+        found: f64,
+    },
+    /// Not a heading.
+    #[error("waypoints[{index}].yaw_deg: found {found}, expected 0 to less than 360 degrees")]
+    Yaw {
         /// Which waypoint, from 0.
         index: usize,
         /// The value that was found.
@@ -69,6 +78,9 @@ pub fn check(mission: &MissionUpload, fence: &Fence) -> Result<(), Problem> {
         if !(0.0..=HOLD_MAX_S).contains(&item.hold_s) {
             return Err(Problem::Hold { index, found: item.hold_s });
         }
+        if let Some(found) = item.yaw_deg.filter(|yaw_deg| !(0.0..360.0).contains(yaw_deg)) {
+            return Err(Problem::Yaw { index, found });
+        }
         if let Some(found) = item.speed_m_s.filter(|speed_m_s| !is_speed(*speed_m_s)) {
             return Err(Problem::Speed { of: format!("waypoints[{index}].speed_m_s"), found });
         }
@@ -90,8 +102,47 @@ pub fn check(mission: &MissionUpload, fence: &Fence) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Faster than any multicopter, metres per second: no protocol flies the speeds of a mission, but what is noted is
-/// a speed.
+/// Returns the waypoints of a route.
+pub fn items(route: &[Point]) -> Vec<MissionItem> {
+    status::items(route)
+}
+
+/// Returns what a checked mission states besides its waypoints, as the agent takes it. A hold of a part of a second is one of
+/// a whole second.
+pub fn extras(mission: &MissionUpload) -> MissionExtras {
+    let mut extras = MissionExtras::default();
+    for (index, item) in mission.waypoints.iter().enumerate() {
+        let planned_m_s = mission.speed_m_s.filter(|_| index == 0);
+        let speed_m_s = item.speed_m_s.or(planned_m_s).unwrap_or(0.0);
+        let yaw_cdeg = item.yaw_deg.map(|yaw_deg| (yaw_deg * 100.0).round() as u16 % 36_000);
+        extras.insert(LegExtras {
+            waypoint: u16::try_from(index).unwrap_or(u16::MAX),
+            hold_s: item.hold_s.ceil() as u16,
+            speed_cm_s: (speed_m_s * 100.0).round() as u16,
+            yaw_cdeg,
+        });
+    }
+    if let (Some(height_m), Some(first)) = (mission.take_off_height_m, mission.waypoints.first())
+        && (height_m - first.height_m).abs() >= SAME_M
+    {
+        extras.take_off_mm = (height_m * 1e3).round() as i32;
+    }
+    extras.end = match mission.end {
+        None | Some(MissionEnd::Land) => RouteEnd::Land,
+        Some(MissionEnd::LandAt { latitude_deg, longitude_deg }) => RouteEnd::LandAt(Point {
+            latitude_e7: (latitude_deg * 1e7).round() as i32,
+            longitude_e7: (longitude_deg * 1e7).round() as i32,
+            height_mm: 0,
+        }),
+        Some(MissionEnd::Return) => RouteEnd::Return { height_mm: 0 },
+    };
+    extras
+}
+
+/// Heights that differ by less are the same height, metres.
+const SAME_M: f64 = 0.1;
+
+/// Faster than any multicopter, metres per second.
 const SPEED_MAX_M_S: f64 = 100.0;
 
 fn is_speed(speed_m_s: f64) -> bool {
@@ -100,8 +151,7 @@ fn is_speed(speed_m_s: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use wingbeat_api::MissionItem;
-    use wingbeat_protocol::{Configuration as _, Protocol as _, ROUTE_MAX, mission};
+    use wingbeat_protocol::{Configuration as _, MissionExtras, Protocol as _, ROUTE_MAX, mission};
     use wingbeat_wire::VehicleId;
 
     use super::*;
@@ -125,6 +175,27 @@ mod tests {
         }
     }
 
+    /// A mission with all of its parts reaches the agent with all of them.
+    #[test]
+    fn what_a_mission_states_beyond_waypoints_reaches_the_agent() {
+        let mut upload = with(39.48, -0.34, 20.0);
+        assert!(extras(&upload).is_none());
+        upload.take_off_height_m = Some(20.05);
+        assert!(extras(&upload).is_none(), "the height of the first waypoint");
+        (upload.take_off_height_m, upload.speed_m_s) = (Some(8.0), Some(4.0));
+        let second = &mut upload.waypoints[1];
+        (second.hold_s, second.speed_m_s, second.yaw_deg) = (9.2, Some(2.5), Some(359.999));
+        upload.end = Some(MissionEnd::LandAt { latitude_deg: 39.5, longitude_deg: -0.35 });
+        let found = extras(&upload);
+        let legs = [
+            LegExtras { speed_cm_s: 400, ..LegExtras::none(0) },
+            LegExtras { waypoint: 1, hold_s: 10, speed_cm_s: 250, yaw_cdeg: Some(0) },
+        ];
+        assert_eq!((found.legs(), found.take_off_mm), (&legs[..], 8_000));
+        let place = Point { latitude_e7: 395_000_000, longitude_e7: -3_500_000, height_mm: 0 };
+        assert_eq!(found.end, RouteEnd::LandAt(place));
+    }
+
     /// What the interface promises is what is checked.
     #[test]
     fn the_document_states_how_many_waypoints_are_taken() {
@@ -136,7 +207,7 @@ mod tests {
         for (count, taken) in [(1, false), (2, true), (ROUTE_MAX, true), (ROUTE_MAX + 1, false)] {
             let mut protocol = mission::Config::new(VehicleId(1)).begin(1, wingbeat_geo::Instant::ZERO);
             let route = status::route(&vec![MissionItem::at(39.48, -0.34, 20.0); count]);
-            assert_eq!(protocol.set_mission(&route).is_ok(), taken, "{count}");
+            assert_eq!(protocol.set_mission(&route, MissionExtras::NONE).is_ok(), taken, "{count}");
         }
     }
 

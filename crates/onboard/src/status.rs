@@ -6,7 +6,7 @@ use wingbeat_agent::{
 use wingbeat_api as api;
 use wingbeat_autopilot::telemetry::LINK_TIMEOUT;
 use wingbeat_geo::{Instant, Position};
-use wingbeat_protocol::{Absent, AvoidanceView, FormationView, SlotView};
+use wingbeat_protocol::{Absent, AvoidanceView, Fence, FormationView, SlotView};
 use wingbeat_radio::Screened;
 use wingbeat_wire::{Ending, Point, Refused, VehicleId};
 
@@ -39,12 +39,16 @@ pub(crate) struct DaemonStatus {
     pub(crate) lease: Option<LeaseView>,
     /// What the HTTP server refused, by reason.
     pub(crate) http_refused: Vec<(&'static str, u64)>,
+    /// A warning of a gateway that others reach and that asks for no key.
+    pub(crate) open_gateway: Option<String>,
     /// The gateway's clients, and what was not passed on, by reason.
     pub(crate) gateway: Option<GatewayView>,
     /// The flight log.
     pub(crate) log: api::FlightLog,
     /// What the flight is set up with.
     pub(crate) flight_setup: Option<api::FlightSetupNow>,
+    /// Where waypoints may lie.
+    pub(crate) fence: Option<Fence>,
 }
 
 /// Which console holds the lease, who it proved to be, and for how long still.
@@ -66,6 +70,14 @@ impl DaemonStatus {
             radio_down: Some("the radio is not open yet".into()),
             ..Self::default()
         }
+    }
+}
+
+impl DaemonStatus {
+    /// Without keys everything is open, which is said elsewhere.
+    fn gateway_check(&self) -> Option<api::Check> {
+        let detail = self.open_gateway.clone().filter(|_| self.is_secured)?;
+        Some(api::Check { name: "gateway".into(), passed: false, is_required: false, detail })
     }
 }
 
@@ -98,6 +110,11 @@ pub(crate) fn aircraft(
         measurements: measurements(status, daemon.is_clock_fed),
         mission,
         flight_setup: daemon.flight_setup.clone(),
+        fence: daemon.fence.map(|fence| api::FenceBounds {
+            height_least_m: fence.height_least_m,
+            height_most_m: fence.height_most_m,
+            distance_most_m: fence.distance_most_m,
+        }),
         // No leader and no followers: it flies its own mission.
         swarm: (status.swarm.leader || status.swarm.leader_id.is_some()).then(|| api::Swarm {
             leader: status.swarm.leader,
@@ -142,6 +159,7 @@ pub(crate) fn aircraft(
                 is_required: c.is_required,
                 detail: c.detail.as_str().into(),
             })
+            .chain(daemon.gateway_check())
             .collect(),
         cures: status
             .cures
@@ -208,6 +226,8 @@ fn avoidance(view: &AvoidanceView) -> api::Avoidance {
         predicted: view.predicted.iter().map(place).collect(),
         risk: view.risk.as_ref().map(place),
         aside: view.aside.as_ref().map(place),
+        receives: view.receives,
+        is_received: view.is_received,
     }
 }
 

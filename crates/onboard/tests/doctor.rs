@@ -267,8 +267,8 @@ async fn several_autopilots() {
     let aircraft = Aircraft::with(Play { systems: vec![1, 7], ..Play::default() });
     assert_eq!(
         aircraft.line("autopilot").await,
-        "FAULT   autopilot: found 2 autopilots on the line, systems 1, 7, expected one; cure: one serial line per \
-         flight controller; no telemetry radio or router that forwards another's frames"
+        "FAULT   autopilot: found 2 autopilots on the line, systems 1, 7, expected one; cure: autopilot.system_id = N, \
+         this aircraft's own; or no telemetry radio or router that forwards another's frames"
     );
 }
 

@@ -84,6 +84,15 @@ fn the_units_have_no_capability() {
 }
 
 #[test]
+fn no_dump_of_the_memory_has_keys_in_it() {
+    for unit in ["wingbeatd.service", "wingbeat-guard.service"] {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../systemd").join(unit);
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.lines().any(|line| line == "LimitCORE=0"), "{unit}");
+    }
+}
+
+#[test]
 fn the_units_leave_room_for_every_connection() {
     let limit = |unit: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systemd").join(unit);

@@ -135,6 +135,39 @@ pub enum MissionError {
         /// Number in the mission.
         found: usize,
     },
+    /// A value that no leg has, or a leg to no waypoint.
+    #[error(
+        "mission, waypoint {waypoint}: expected a waypoint of the mission, at most {} m/s and a yaw below 360 degrees",
+        crate::LEG_SPEED_MAX_CM_S / 100
+    )]
+    Leg {
+        /// From 0.
+        waypoint: usize,
+    },
+    /// More items than an aircraft holds.
+    #[error(
+        "mission: found {found} mission items with speeds, yaws and the end, expected at most {ROUTE_MAX}"
+    )]
+    Items {
+        /// Number of the mission's items.
+        found: usize,
+    },
+    /// A hold, a speed or a yaw at the corner of an area, which is no waypoint.
+    #[error(
+        "area, corner {waypoint}: found a hold, a speed or a yaw, expected none: lanes have a speed from the first on"
+    )]
+    LegOfArea {
+        /// From 0.
+        waypoint: usize,
+    },
+    /// A hold, a speed, a yaw or a height of take-off of a formation.
+    #[error(
+        "mission, waypoint {waypoint}: found a speed, a yaw, a hold or another height of take-off, expected none: formations fly none"
+    )]
+    LegOfFormation {
+        /// From 0.
+        waypoint: usize,
+    },
     /// The swarm cannot fly it.
     #[error(transparent)]
     Plan(#[from] PlanError),

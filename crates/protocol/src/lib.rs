@@ -16,8 +16,10 @@
 
 pub mod config;
 mod denied;
+mod extras;
 pub mod flight;
 pub mod follow_me;
+pub mod loss_budget;
 pub mod mbcap;
 pub mod mission;
 pub mod muscop;
@@ -27,11 +29,13 @@ mod view;
 
 pub use config::{ConfigError, Configuration, Fence};
 pub use denied::{Denied, FenceError, MissionError};
+pub use extras::{LEG_SPEED_MAX_CM_S, LegExtras, MissionExtras, RouteEnd};
 pub use flight::{Asked, EndFlight};
 pub use follow_me::FollowMe;
 pub use mbcap::Mbcap;
 pub use mission::Mission;
 pub use muscop::Muscop;
+pub use swarm::budget::Measured;
 pub use swarm::{FlightRecord, LISTENS};
 pub use sweep::Sweep;
 pub use view::{Absent, Absentees, AvoidanceView, Details, FormationView, SlotView, SwarmView, View};
@@ -272,14 +276,21 @@ pub(crate) fn push(out: &mut Actions, action: Action) {
 pub trait Protocol {
     /// Its name in configurations.
     fn name(&self) -> &'static str;
-    /// Takes the operator's mission: waypoints, heights above home.
+    /// Takes the operator's mission: waypoints with heights above home, and what it states besides.
     ///
     /// # Errors
-    /// The state or the role forbids it, or the mission cannot be flown.
-    fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError>;
+    /// The state or the role forbids it, or the mission cannot be flown as it is stated.
+    fn set_mission(&mut self, mission: &[Point], extras: &MissionExtras) -> Result<(), MissionError>;
+    /// Parts of [`Protocol::route`] besides its waypoints.
+    fn extras(&self) -> &MissionExtras {
+        MissionExtras::NONE
+    }
     /// Takes how its flight controller moves, as far as that is known, and whenever it may have changed. A protocol whose margins
     /// do not depend on it need not.
     fn set_handling(&mut self, _handling: Handling) {}
+    /// Takes what its aircraft measures of where it flies, with each report of the position. A protocol whose margins do not
+    /// depend on it need not.
+    fn set_measured(&mut self, _measured: Measured) {}
     /// Whether it can take up a flight that it does not remember ([`Protocol::hold_found`], [`Protocol::take_up`]): one that
     /// is on a route of its own.
     fn takes_up(&self) -> bool {
@@ -292,7 +303,12 @@ pub trait Protocol {
     ///
     /// # Errors
     /// It does not hold so, or takes up no flight, or the route cannot be flown.
-    fn take_up(&mut self, _route: &[Point], _reached: Option<u16>) -> Result<(), MissionError> {
+    fn take_up(
+        &mut self,
+        _route: &[Point],
+        _extras: &MissionExtras,
+        _reached: Option<u16>,
+    ) -> Result<(), MissionError> {
         Err(MissionError::State { found: self.view().state })
     }
     /// What another machine rejoins this aircraft's flight by, with the record of the flight: it changes with each waypoint. None

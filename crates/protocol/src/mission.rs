@@ -21,8 +21,8 @@ use wingbeat_wire::{Point, Refused, VehicleId};
 
 use crate::flight::{self, RouteFlight, Rules, Transition};
 use crate::{
-    Action, Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, MissionError, Order,
-    Phase, Protocol, Severity, StateId, Text, View, push, text,
+    Action, Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, MissionError,
+    MissionExtras, Order, Phase, Protocol, Severity, StateId, Text, View, push, text,
 };
 
 /// Standing means slower than this, metres per second.
@@ -129,9 +129,12 @@ impl Protocol for Mission {
         "mission"
     }
 
-    fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError> {
+    fn set_mission(&mut self, mission: &[Point], extras: &MissionExtras) -> Result<(), MissionError> {
         let state = self.state_id();
-        self.flight.set_route(mission, state)
+        self.flight.set_route(mission, extras, state)
+    }
+    fn extras(&self) -> &MissionExtras {
+        self.flight.extras()
     }
 
     fn takes_up(&self) -> bool {
@@ -140,9 +143,14 @@ impl Protocol for Mission {
     fn hold_found(&mut self, now: Instant, out: &mut Actions) {
         self.flight.apply(self.flight.hold_found(now), out);
     }
-    fn take_up(&mut self, route: &[Point], reached: Option<u16>) -> Result<(), MissionError> {
+    fn take_up(
+        &mut self,
+        route: &[Point],
+        extras: &MissionExtras,
+        reached: Option<u16>,
+    ) -> Result<(), MissionError> {
         let state = self.state_id();
-        self.flight.take_up(route, reached, state)
+        self.flight.take_up(route, extras, reached, state)
     }
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         if let Input::Message { .. } | Input::Passed { .. } = input {

@@ -25,7 +25,7 @@ use wingbeat_wire::{Point, VehicleId};
 
 use crate::{
     Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, Mission, MissionError,
-    Protocol, Route, SwarmView, View, mission,
+    MissionExtras, Protocol, Route, SwarmView, View, mission,
 };
 
 /// What one aircraft is configured with.
@@ -114,9 +114,12 @@ impl Protocol for Sweep {
     fn name(&self) -> &'static str {
         "sweep"
     }
-    fn set_mission(&mut self, area: &[Point]) -> Result<(), MissionError> {
+    fn set_mission(&mut self, area: &[Point], extras: &MissionExtras) -> Result<(), MissionError> {
         let lanes = self.lanes(area)?;
-        self.mission.set_mission(&lanes)
+        self.mission.set_mission(&lanes, &extras.of_lanes()?)
+    }
+    fn extras(&self) -> &MissionExtras {
+        self.mission.extras()
     }
     fn takes_up(&self) -> bool {
         self.mission.takes_up()
@@ -124,8 +127,13 @@ impl Protocol for Sweep {
     fn hold_found(&mut self, now: Instant, out: &mut Actions) {
         self.mission.hold_found(now, out);
     }
-    fn take_up(&mut self, lanes: &[Point], reached: Option<u16>) -> Result<(), MissionError> {
-        self.mission.take_up(lanes, reached)
+    fn take_up(
+        &mut self,
+        lanes: &[Point],
+        extras: &MissionExtras,
+        reached: Option<u16>,
+    ) -> Result<(), MissionError> {
+        self.mission.take_up(lanes, extras, reached)
     }
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         self.mission.handle(now, input, out);

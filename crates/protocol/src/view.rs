@@ -167,4 +167,8 @@ pub struct AvoidanceView {
     pub risk: Option<Position>,
     /// Where it goes to give way.
     pub aside: Option<Position>,
+    /// Whether it receives others; `None` where that is not known.
+    pub receives: Option<bool>,
+    /// Whether others receive it; `None` where that is not known.
+    pub is_received: Option<bool>,
 }

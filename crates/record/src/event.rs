@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use wingbeat_agent::ParameterName;
 use wingbeat_agent::guardian::{Answer, Before};
 use wingbeat_agent::{
-    FlightRecord, Input, LogEntry, Outputs, Owed, ParameterOrder, ParameterValue, ProbeOrder, RegionOrder,
-    Reply, Severity,
+    FlightRecord, Input, KnownAutopilot, LogEntry, MissionExtras, Outputs, Owed, ParameterOrder,
+    ParameterValue, ProbeOrder, RegionOrder, Reply, Severity,
 };
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
@@ -86,6 +86,12 @@ pub enum Event<'a> {
     Region(RegionOrder),
     /// The operator set the flight up otherwise: protocol and numbers in JSON, which a later program reads too. An input.
     Coordination(String),
+    /// An order that its console itself posted: the peer of the TLS connection. An input.
+    DirectOrder(Sealed<'a>),
+    /// The identity of the flight controller: its system id, whether it was armed, and whether the guardian has it.
+    KnownAutopilot(u8, bool, bool),
+    /// The operator's mission with what it states besides its waypoints: an input.
+    MissionWith(Vec<Point>, Box<MissionExtras>),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -205,9 +211,13 @@ impl<'a> Event<'a> {
             Input::Datagram(Err(reason)) => {
                 Self::RefusedDatagram(number_of(&Refused::ALL, &reason).unwrap_or_default())
             }
-            Input::Order(opened) => Self::Order(Sealed::of(&opened)),
+            Input::Order { opened, is_direct: false } => Self::Order(Sealed::of(&opened)),
+            Input::Order { opened, is_direct: true } => Self::DirectOrder(Sealed::of(&opened)),
             Input::Operator { id, command } => Self::Operator(id, command),
             Input::Mission(points) => Self::Mission(points.to_vec()),
+            Input::MissionWith(points, extras) => {
+                Self::MissionWith(points.to_vec(), Box::new(extras.clone()))
+            }
             Input::Guard(answer) => Self::Guard(answer),
             Input::Region(order) => Self::Region(order),
             // Numbers and names: nothing of it can fail.
@@ -219,6 +229,9 @@ impl<'a> Event<'a> {
                 Self::Parameters(Some((name.as_str(), value)))
             }
             Input::Before(before) => Self::Before(before),
+            Input::KnownAutopilot { known: KnownAutopilot { system_id, is_armed }, is_held } => {
+                Self::KnownAutopilot(system_id, is_armed, is_held)
+            }
             Input::Flight(record) => Self::Flight(Box::new(record.clone())),
             Input::GroundStation { what } => Self::GroundStation(what),
             Input::Probe(ProbeOrder { test, sequence, period_ms, unsigned_len }) => {
@@ -251,11 +264,17 @@ impl<'a> Event<'a> {
                 let reason = Refused::ALL.get(usize::from(*number)).copied();
                 Input::Datagram(Err(reason.ok_or(Refused::Malformed)?))
             }
-            Self::Order(sealed) => Input::Order(sealed.open()?),
+            Self::Order(sealed) => Input::Order { opened: sealed.open()?, is_direct: false },
+            Self::DirectOrder(sealed) => Input::Order { opened: sealed.open()?, is_direct: true },
             Self::Operator(id, command) => Input::Operator { id, command: *command },
             Self::Mission(points) => Input::Mission(points),
+            Self::MissionWith(points, extras) => Input::MissionWith(points, extras),
             Self::Guard(answer) => Input::Guard(*answer),
             Self::Before(before) => Input::Before(*before),
+            Self::KnownAutopilot(system_id, is_armed, is_held) => {
+                let known = KnownAutopilot { system_id: *system_id, is_armed: *is_armed };
+                Input::KnownAutopilot { known, is_held: *is_held }
+            }
             Self::Flight(record) => Input::Flight(record),
             Self::Region(order) => Input::Region(*order),
             Self::Coordination(text) => {
@@ -313,7 +332,7 @@ impl<'a> Event<'a> {
     }
 
     /// Every name.
-    pub const NAMES: [&'static str; 31] = [
+    pub const NAMES: [&'static str; 33] = [
         "began",
         "lost",
         "wake",
@@ -345,6 +364,8 @@ impl<'a> Event<'a> {
         "flight",
         "region",
         "coordination",
+        "direct-order",
+        "known-autopilot",
     ];
 
     /// Its name, for filters.
@@ -360,10 +381,12 @@ impl<'a> Event<'a> {
             Self::Datagram(_) => "datagram",
             Self::RefusedDatagram(_) => "refused",
             Self::Order(_) => "order",
+            Self::DirectOrder(_) => "direct-order",
             Self::Operator(..) => "operator",
-            Self::Mission(_) => "mission",
+            Self::Mission(_) | Self::MissionWith(..) => "mission",
             Self::Guard(_) => "guard",
             Self::Before(_) => "before",
+            Self::KnownAutopilot(..) => "known-autopilot",
             Self::Flight(_) => "flight",
             Self::Parameters(_) => "parameters",
             Self::Owed(..) => "owed",

@@ -225,7 +225,7 @@ impl LogFile {
             Event::Datagram(sealed) => self.plot_received(at_us, sealed.bytes),
             Event::Broadcast(class, content) => self.plot_sent(at_us, *class, content),
             Event::Operator(id, command) => self.plot_event(at_us, "operator", &format!("{command} ({id})")),
-            Event::Mission(points) => {
+            Event::Mission(points) | Event::MissionWith(points, _) => {
                 self.plot_event(at_us, "mission", &format!("{} waypoints", points.len()))
             }
             Event::Reply(text) => self.plot_event(at_us, "reply", text),
@@ -249,8 +249,10 @@ impl LogFile {
             | Event::Autopilot(_)
             | Event::RefusedDatagram(_)
             | Event::Order(_)
+            | Event::DirectOrder(_)
             | Event::Guard(_)
             | Event::Before(_)
+            | Event::KnownAutopilot(..)
             | Event::Flight(_)
             | Event::Probe(_)
             | Event::Lease(_)
@@ -364,6 +366,7 @@ fn place_of(message: &Message) -> Option<[i32; 3]> {
         | Message::Land { at }
         | Message::Alive { at }
         | Message::Holding { at }
+        | Message::Adrift { at }
         | Message::LandHere { at }
         | Message::LandAround { at, .. }
         | Message::Following { at, .. }

@@ -138,7 +138,7 @@ impl Line {
             | Event::ToAutopilot(bytes)
             | Event::Broadcast(_, bytes)
             | Event::PassOn(bytes) => Some(*bytes),
-            Event::Datagram(sealed) | Event::Order(sealed) => Some(sealed.bytes),
+            Event::Datagram(sealed) | Event::Order(sealed) | Event::DirectOrder(sealed) => Some(sealed.bytes),
             _ => None,
         };
         let hex = bytes.map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect());

@@ -2,50 +2,102 @@
 //! stranger who only begins them would have the processor of an aircraft. A peer whose key is in the roster pays nothing.
 
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::peers::{Trusted, network};
 
 /// So often an address may begin one in the long run that proves no key.
 const PERIOD: Duration = Duration::from_millis(100);
 /// As many at once: a browser opens six connections, a page that is loaded anew as many again, and several may share an address.
 const BURST: u32 = 64;
-/// Addresses that are kept; above that the one that may begin its next first is forgotten.
+/// All addresses of an IPv6 network together may begin so many times as many.
+const OF_NETWORK: u32 = 8;
+/// Addresses, and networks, that are kept; above that the one that may begin its next first is forgotten.
 const ADDRESSES_MAX: usize = 256;
+
+/// The instants at which all handshakes that began would have come, one a period (GCRA), by address.
+#[derive(Debug, Default)]
+struct Due(Vec<(IpAddr, Instant)>);
+
+impl Due {
+    /// Whether one more may begin.
+    fn may(&mut self, of: IpAddr, period: Duration, now: Instant) -> bool {
+        self.0.retain(|&(_, due)| due > now);
+        let due = self.0.iter().find(|(address, _)| *address == of);
+        // A network's burst takes as long as an address's.
+        due.is_none_or(|(_, due)| *due + period <= now + PERIOD * BURST)
+    }
+
+    fn take(&mut self, of: IpAddr, period: Duration, now: Instant) {
+        if let Some((_, due)) = self.0.iter_mut().find(|(address, _)| *address == of) {
+            *due += period;
+            return;
+        }
+        if self.0.len() >= ADDRESSES_MAX
+            && let Some((first, _)) = self.0.iter().enumerate().min_by_key(|(_, (_, due))| *due)
+        {
+            self.0.swap_remove(first);
+        }
+        self.0.push((of, now + period));
+    }
+
+    fn give_back(&mut self, of: IpAddr, period: Duration) {
+        if let Some((_, due)) = self.0.iter_mut().find(|(address, _)| *address == of) {
+            // One that is due in the past is dropped at the next begin.
+            *due = due.checked_sub(period).unwrap_or(*due);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Began {
+    addresses: Due,
+    networks: Due,
+}
 
 /// The addresses that began handshakes lately.
 #[derive(Debug, Default)]
-pub(crate) struct Handshakes(Mutex<Vec<(IpAddr, Instant)>>);
+pub(crate) struct Handshakes {
+    began: Mutex<Began>,
+    /// Addresses that hold a session draw on their own share alone.
+    trusted: Arc<Trusted>,
+}
 
 impl Handshakes {
-    /// Whether one more may begin. By the instant at which all that began would have come at [`PERIOD`] each (GCRA).
-    pub(crate) fn begin(&self, share: IpAddr, now: Instant) -> bool {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|&(_, due)| due > now);
-        let Some((_, due)) = known.iter_mut().find(|(address, _)| *address == share) else {
-            if known.len() >= ADDRESSES_MAX
-                && let Some((first, _)) = known.iter().enumerate().min_by_key(|(_, (_, due))| *due)
-            {
-                known.swap_remove(first);
-            }
-            known.push((share, now + PERIOD));
-            return true;
-        };
-        let next = *due + PERIOD;
-        let may = next <= now + PERIOD * BURST;
+    pub(crate) fn new(trusted: Arc<Trusted>) -> Self {
+        Self { began: Mutex::default(), trusted }
+    }
+
+    /// The network whose share an address draws on too.
+    fn network(&self, peer: IpAddr, now: Instant) -> Option<IpAddr> {
+        network(peer).filter(|_| !self.trusted.holds(peer, now))
+    }
+
+    /// Whether one more may begin.
+    pub(crate) fn begin(&self, peer: IpAddr, now: Instant) -> bool {
+        let network = self.network(peer, now);
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = began.addresses.may(peer, PERIOD, now)
+            && network.is_none_or(|network| began.networks.may(network, PERIOD / OF_NETWORK, now));
         if may {
-            *due = next;
+            began.addresses.take(peer, PERIOD, now);
+            if let Some(network) = network {
+                began.networks.take(network, PERIOD / OF_NETWORK, now);
+            }
         }
         may
     }
 
     /// The peer proved a key of the roster: that one does not count.
-    pub(crate) fn proved(&self, share: IpAddr) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, due)) = known.iter_mut().find(|(address, _)| *address == share) {
-            // One that is due in the past is dropped at the next begin.
-            *due = due.checked_sub(PERIOD).unwrap_or(*due);
+    pub(crate) fn proved(&self, peer: IpAddr) {
+        let network = self.network(peer, Instant::now());
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        began.addresses.give_back(peer, PERIOD);
+        if let Some(network) = network {
+            began.networks.give_back(network, PERIOD / OF_NETWORK);
         }
     }
 }
@@ -74,6 +126,20 @@ mod tests {
     }
 
     #[test]
+    fn an_ipv6_network_has_a_bounded_share_and_an_address_with_a_session_its_own() {
+        let handshakes = Handshakes::default();
+        let on_lan = |last: u16| IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, last]);
+        let start = Instant::now();
+        assert_eq!(begun(&handshakes, on_lan(1), start, 1_000), 64, "one stranger");
+        assert_eq!(begun(&handshakes, on_lan(2), start, 10), 10, "is not the whole network");
+        let others: usize = (3..1_000).map(|last| begun(&handshakes, on_lan(last), start, 1)).sum();
+        assert_eq!(others, 8 * 64 - 74, "all of a network together");
+        assert!(!handshakes.begin(on_lan(2_000), start));
+        handshakes.trusted.add(on_lan(2), start);
+        assert_eq!(begun(&handshakes, on_lan(2), start, 1_000), 54, "the operator has what an address has");
+    }
+
+    #[test]
     fn one_that_proves_its_key_is_never_refused() {
         let (handshakes, start) = (Handshakes::default(), Instant::now());
         for _ in 0..1_000 {
@@ -89,7 +155,7 @@ mod tests {
         for n in 1..10_000 {
             assert!(handshakes.begin(address(n), start));
         }
-        assert_eq!(handshakes.0.lock().unwrap().len(), ADDRESSES_MAX);
+        assert_eq!(handshakes.began.lock().unwrap().addresses.0.len(), ADDRESSES_MAX);
         assert!(!handshakes.begin(address(0), start), "the one that began most is kept");
     }
 }

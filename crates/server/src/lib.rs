@@ -26,6 +26,7 @@ mod handshakes;
 mod hosts;
 mod intake;
 mod patience;
+mod peers;
 mod refusal;
 mod secure;
 mod table;
@@ -53,6 +54,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, tim
 pub use document::described;
 pub use hosts::machine_names;
 pub use hosts::{Hosts, NameError};
+pub use peers::network;
 pub use secure::{Barred, Refusals};
 pub use table::{Connection, Stream};
 pub use wingbeat_tls::{Acceptor, NoCertificate, Peer};
@@ -179,7 +181,7 @@ pub async fn serve(
     let settings = Arc::new(settings.within(descriptors));
     let table =
         Table::new(settings.connections, settings.streams, settings.large.map_or(0, |l| l.simultaneous));
-    let handshakes = Arc::new(Handshakes::default());
+    let handshakes = Arc::new(Handshakes::new(table.trusted().clone()));
     let mut connections = JoinSet::new();
     let mut turns = interval(TURN_PERIOD);
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -252,7 +254,7 @@ async fn carry(
     tune(&stream, settings.write_within);
     let Ok(address) = stream.peer_addr() else { return };
     let begun = Instant::now();
-    let opening = secure::open(stream, settings.tls.as_ref(), &handshakes, connection.share());
+    let opening = secure::open(stream, settings.tls.as_ref(), &handshakes, connection.peer());
     let opening = timeout_at(begun + settings.head_within, opening);
     let opened = tokio::select! {
         opened = opening => opened.unwrap_or_else(|_| Err(settings.tls.as_ref().map(|_| Barred::Handshake))),

@@ -161,7 +161,7 @@ pub(crate) async fn open(
     mut stream: TcpStream,
     tls: Option<&Acceptor>,
     handshakes: &Handshakes,
-    share: IpAddr,
+    peer_address: IpAddr,
 ) -> Result<Opened, Option<Barred>> {
     let mut first = [0];
     if !matches!(stream.peek(&mut first).await, Ok(1)) {
@@ -169,11 +169,11 @@ pub(crate) async fn open(
     }
     match (tls, first == [FIRST_BYTE]) {
         (None, false) => Ok(Opened::Plain(stream)),
-        (Some(_), true) if !handshakes.begin(share, Instant::now()) => Err(Some(Barred::Rate)),
+        (Some(_), true) if !handshakes.begin(peer_address, Instant::now()) => Err(Some(Barred::Rate)),
         (Some(tls), true) => match tls.accept(stream).await {
             Ok((stream, peer)) => {
                 if peer.is_some() {
-                    handshakes.proved(share);
+                    handshakes.proved(peer_address);
                 }
                 Ok(Opened::Secured(Box::new(stream), peer))
             }

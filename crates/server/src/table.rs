@@ -1,8 +1,9 @@
 //! Which connections there are, and which gives way when there are too many.
 //!
 //! Connections are counted by *share*: the peer's address, of IPv6 its network of 64 bits, because a peer that has one
-//! address of it has all. Of what may give way, the share that has the most gives, and of it the oldest: a peer cannot
-//! close another's connection before it has closed all but as many of its own as that other has.
+//! address of it may have all. Of what may give way, the share that has the most gives. Of it an address without a session
+//! gives, then the address that has the most, then the oldest: a peer cannot close another's connection before it has closed
+//! all but as many of its own as that other has, and on an IPv6 network no stranger closes those of an address with a session.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,6 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::peers::{Trusted, network};
 
 /// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,7 @@ enum Doing {
 struct Entry {
     id: u64,
     share: IpAddr,
+    address: IpAddr,
     doing: Doing,
     /// Its request has a large body.
     large: bool,
@@ -47,6 +52,7 @@ pub(crate) struct Table {
     connections: usize,
     streams: usize,
     large: usize,
+    trusted: Arc<Trusted>,
 }
 
 /// One connection, as a handler sees it.
@@ -75,13 +81,7 @@ pub(crate) struct LargeBody {
 
 /// By what a peer's connections are counted.
 fn share(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        address @ IpAddr::V4(_) => address,
-    }
+    network(peer).unwrap_or_else(|| peer.to_canonical())
 }
 
 impl Entries {
@@ -92,17 +92,19 @@ impl Entries {
 
     /// Asks the oldest of the greatest share to leave, of those that `may`; true if there is one. `guest` counts for
     /// its share and stays.
-    fn give_way(&mut self, guest: Option<u64>, may: impl Fn(&Entry) -> bool) -> bool {
-        let counted = |share: IpAddr| {
-            self.all
-                .iter()
-                .filter(|entry| entry.share == share && (may(entry) || Some(entry.id) == guest))
-                .count()
+    fn give_way(&mut self, guest: Option<u64>, trusted: &Trusted, may: impl Fn(&Entry) -> bool) -> bool {
+        let now = Instant::now();
+        let counted = |is_of: &dyn Fn(&Entry) -> bool| {
+            self.all.iter().filter(|entry| is_of(entry) && (may(entry) || Some(entry.id) == guest)).count()
+        };
+        let rank = |entry: &Entry| {
+            let of_share = counted(&|other| other.share == entry.share);
+            let of_address = counted(&|other| other.address == entry.address);
+            (of_share, !trusted.holds(entry.address, now), of_address, std::cmp::Reverse(entry.since))
         };
         let candidates =
             self.all.iter().enumerate().filter(|(_, entry)| may(entry) && Some(entry.id) != guest);
-        let victim =
-            candidates.max_by_key(|(_, entry)| (counted(entry.share), std::cmp::Reverse(entry.since)));
+        let victim = candidates.max_by_key(|(_, entry)| rank(entry));
         let Some((index, _)) = victim else { return false };
         // It does not count any more, however long its task takes to end.
         self.all.remove(index).leave.notify_one();
@@ -112,7 +114,7 @@ impl Entries {
 
 impl Table {
     pub(crate) fn new(connections: usize, streams: usize, large: usize) -> Self {
-        Self { entries: Arc::default(), connections, streams, large }
+        Self { entries: Arc::default(), connections, streams, large, trusted: Arc::default() }
     }
 
     /// A panic while it is held leaves every entry whole.
@@ -128,6 +130,7 @@ impl Table {
         let entry = Entry {
             id,
             share: share(peer),
+            address: peer.to_canonical(),
             doing: Doing::Waits,
             large: false,
             since: id,
@@ -135,9 +138,10 @@ impl Table {
         };
         entries.all.push(entry);
         if entries.all.len() > self.connections {
-            let _ = entries.give_way(Some(id), |entry| entry.doing == Doing::Waits)
-                || entries.give_way(Some(id), |entry| entry.doing != Doing::Streams)
-                || entries.give_way(Some(id), |_| true);
+            let trusted = &self.trusted;
+            let _ = entries.give_way(Some(id), trusted, |entry| entry.doing == Doing::Waits)
+                || entries.give_way(Some(id), trusted, |entry| entry.doing != Doing::Streams)
+                || entries.give_way(Some(id), trusted, |_| true);
         }
         drop(entries);
         Connection { place: Arc::new(Place { table: self.clone(), id, peer: peer.to_canonical(), leave }) }
@@ -145,7 +149,11 @@ impl Table {
 
     /// One that waits leaves: the system is short of something.
     pub(crate) fn give_way(&self) {
-        self.entries().give_way(None, |entry| entry.doing == Doing::Waits);
+        self.entries().give_way(None, &self.trusted, |entry| entry.doing == Doing::Waits);
+    }
+
+    pub(crate) fn trusted(&self) -> &Arc<Trusted> {
+        &self.trusted
     }
 }
 
@@ -156,10 +164,9 @@ impl Connection {
         self.place.peer
     }
 
-    /// By what the peer is counted: its address, of IPv6 its network of 64 bits.
-    #[must_use]
-    pub fn share(&self) -> IpAddr {
-        share(self.place.peer)
+    /// The peer proved who it is: no stranger of its network takes its share for an hour.
+    pub fn trust(&self) {
+        self.place.table.trusted.add(self.place.peer, Instant::now());
     }
 
     /// Waits until the connection has to end because another needs its room.
@@ -198,7 +205,7 @@ impl Connection {
         let mut entries = self.place.table.entries();
         let streams = |entry: &Entry| entry.doing == Doing::Streams;
         if entries.all.iter().filter(|entry| streams(entry)).count() > self.place.table.streams {
-            entries.give_way(Some(self.place.id), streams);
+            entries.give_way(Some(self.place.id), &self.place.table.trusted, streams);
         }
         drop(entries);
         Stream { connection: self.clone() }
@@ -211,7 +218,7 @@ impl Connection {
             entry.large = true;
         }
         if entries.all.iter().filter(|entry| entry.large).count() > self.place.table.large {
-            entries.give_way(Some(self.place.id), |entry| entry.large);
+            entries.give_way(Some(self.place.id), &self.place.table.trusted, |entry| entry.large);
         }
         drop(entries);
         LargeBody { connection: self.clone() }
@@ -284,6 +291,23 @@ mod tests {
         assert!(flood[97..].iter().all(|one| !left(one)), "the newest stay");
         let other = table.enter(peer(3));
         assert!(left(&flood[97]) && !left(&other) && !left(&console));
+    }
+
+    #[test]
+    fn on_an_ipv6_network_a_stranger_closes_no_connection_of_an_address_with_a_session() {
+        let on_lan = |last: u16| IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, last]);
+        let table = Table::new(8, 2, 1);
+        let operator: Vec<_> = (0..4).map(|_| table.enter(on_lan(1))).collect();
+        operator[0].trust();
+        // Each of the stranger's connections has an address of its own.
+        let flood: Vec<_> = (10..200).map(|last| table.enter(on_lan(last))).collect();
+        assert!(operator.iter().all(|one| !left(one)));
+        assert_eq!(flood.iter().filter(|one| !left(one)).count(), 4);
+        // Without a session the address that has the most gives way.
+        let table = Table::new(8, 2, 1);
+        let console: Vec<_> = (0..2).map(|_| table.enter(on_lan(1))).collect();
+        let _flood: Vec<_> = (0..100).map(|_| table.enter(on_lan(2))).collect();
+        assert!(console.iter().all(|one| !left(one)));
     }
 
     #[test]

@@ -57,6 +57,11 @@ pub enum Incident {
     Stuck(bool),
     /// Texts are cut and full of rubbish, or whole again.
     TextsGarbled(bool),
+    /// The mean wind differs from the weather's by so much: metres per second east, north and up.
+    WindShifts {
+        /// The difference.
+        by_m_s: DVec3,
+    },
 }
 
 /// An autopilot with its aircraft.

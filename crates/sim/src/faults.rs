@@ -154,6 +154,15 @@ pub enum Fault {
         /// When texts are whole again.
         until: Instant,
     },
+    /// A gust front reaches the aircraft: the mean wind changes at once and stays changed until the end.
+    GustFront {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// The change of the air's velocity, metres per second east, north and up.
+        change_m_s: DVec3,
+        /// When the front has passed.
+        until: Instant,
+    },
     /// A share of receptions comes late, each by a draw of its own, so that datagrams overtake each other.
     Late {
         /// Share that is late, 0 to 1.
@@ -216,7 +225,8 @@ impl Fault {
             | Self::EstimateDiverges { vehicle, until }
             | Self::EstimateDrifts { vehicle, until, .. }
             | Self::Stuck { vehicle, until }
-            | Self::TextsGarbled { vehicle, until } => (Some(vehicle), Some(until)),
+            | Self::TextsGarbled { vehicle, until }
+            | Self::GustFront { vehicle, until, .. } => (Some(vehicle), Some(until)),
             Self::Late { until, .. }
             | Self::Doubled { until, .. }
             | Self::Loss { until, .. }
@@ -264,6 +274,7 @@ impl Fault {
             }
             Self::Stuck { .. } => Some(Incident::Stuck(true)),
             Self::TextsGarbled { .. } => Some(Incident::TextsGarbled(true)),
+            Self::GustFront { change_m_s, .. } => Some(Incident::WindShifts { by_m_s: change_m_s }),
             Self::CompanionDies { .. }
             | Self::DaemonRestarts { .. }
             | Self::GuardianDies { .. }
@@ -288,6 +299,7 @@ impl Fault {
             }
             Incident::Stuck(_) => Some(Incident::Stuck(false)),
             Incident::TextsGarbled(_) => Some(Incident::TextsGarbled(false)),
+            Incident::WindShifts { .. } => Some(Incident::WindShifts { by_m_s: DVec3::ZERO }),
             Incident::MotorsFail
             | Incident::Restarts
             | Incident::PilotTakes(_)
@@ -452,6 +464,9 @@ pub(crate) struct Guard {
     /// Whether another daemon has connected, and what was reported to it last.
     is_connected: bool,
     before: Before,
+    /// The flight controller that it receives, until that was reported.
+    held: Option<u8>,
+    is_told: bool,
 }
 
 impl Guard {
@@ -472,6 +487,8 @@ impl Guard {
             port_open: false,
             is_connected: false,
             before: Before::Unknown,
+            held: None,
+            is_told: false,
         };
         let mut out = Vec::new();
         for input in [guardian::Input::Connected, guardian::Input::Pulse(last), guardian::Input::Gone] {
@@ -493,6 +510,13 @@ impl Guard {
         }
         self.feed(now, guardian::Input::Pulse(pulse), &mut out);
         self.before
+    }
+
+    /// Returns the system id of the flight controller that it holds and receives, once, for the daemon.
+    pub(crate) fn tell(&mut self) -> Option<u8> {
+        let held = self.held.filter(|_| !self.is_told && self.guardian.wants_port());
+        self.is_told |= held.is_some();
+        held
     }
 
     /// Takes what the flight controller sent; appends bytes for it to `out`.
@@ -517,8 +541,13 @@ impl Guard {
     fn feed(&mut self, now: Instant, input: guardian::Input<'_>, out: &mut Vec<u8>) {
         let mut asked = guardian::Outputs::default();
         self.guardian.handle(now, input, &mut asked);
+        if asked.sample {
+            // A simulated process shows nothing of itself.
+            self.guardian.handle(now, guardian::Input::Process(None), &mut asked);
+        }
         if let Some(report) = asked.report {
             self.before = report.before;
+            self.held = Some(report.system_id).filter(|id| *id != 0);
         }
         if self.port_open {
             out.extend_from_slice(&asked.autopilot);

@@ -58,7 +58,7 @@ pub struct Following {
     pub formation: Errors,
     /// Against the leader.
     pub global: Errors,
-    /// The closest that two came to each other over the ground while they followed, metres: a slave and the
+    /// The closest that two came to each other over the ground while both flew and followed, metres: a slave and the
     /// leader, and two slaves. Nothing before the first sample.
     pub nearest_m: Option<Nearest>,
 }
@@ -81,6 +81,8 @@ pub struct Slave {
     pub place: DVec2,
     /// Where its slot lies from the leader's: right of the leader's nose, and ahead.
     pub slot: DVec2,
+    /// Whether it is in the air: what stands on the ground is near nothing in flight.
+    pub flies: bool,
 }
 
 impl Following {
@@ -102,8 +104,11 @@ impl Following {
         let far = Nearest { to_leader: f64::INFINITY, between_slaves: f64::INFINITY };
         let nearest = self.nearest_m.get_or_insert(far);
         for (i, slave) in slaves.iter().enumerate() {
+            if !slave.flies {
+                continue;
+            }
             nearest.to_leader = nearest.to_leader.min(slave.place.distance(leader));
-            for other in &slaves[..i] {
+            for other in slaves[..i].iter().filter(|other| other.flies) {
                 nearest.between_slaves = nearest.between_slaves.min(slave.place.distance(other.place));
             }
         }
@@ -115,7 +120,7 @@ mod tests {
     use super::*;
 
     fn slave(place: [f64; 2], slot: [f64; 2]) -> Slave {
-        Slave { place: place.into(), slot: slot.into() }
+        Slave { place: place.into(), slot: slot.into(), flies: true }
     }
 
     #[test]

@@ -187,7 +187,10 @@ impl Observer {
         let began = *self.mission.get_or_insert(now);
         self.swarm.mission_time_s = now.since(began).as_secs_f64();
         if leader.phase == Phase::Moving && leader.slot_in_heading.is_some() {
-            let slave = |s: &Sample| Some(Slave { place: s.local.truncate(), slot: s.slot_in_heading? });
+            let slave = |s: &Sample| {
+                let (place, flies) = (s.local.truncate(), s.armed && !s.landed);
+                Some(Slave { place, slot: s.slot_in_heading?, flies })
+            };
             self.slaves.clear();
             self.slaves.extend(samples.iter().filter(|s| !s.leader).filter_map(slave));
             self.following.sample(leader.local.truncate(), leader.heading_rad, &self.slaves);

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use wingbeat_agent::guardian::Before;
 use wingbeat_agent::separation::Figures;
 use wingbeat_agent::{
-    Agent, AvoidanceTally, Command, FlightRecord, Input, LogEntry, Outputs, Phase, Rejection, Reply,
-    Severity, StateId, Status, Text,
+    Agent, AvoidanceTally, Command, FlightRecord, Input, KnownAutopilot, LogEntry, MissionExtras, Outputs,
+    Phase, Rejection, Reply, Severity, StateId, Status, Text,
 };
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, RosterError, VehicleId};
 
-use crate::autopilot::{Autopilot, Incident};
+use crate::autopilot::{Autopilot, Incident, Motion};
 use crate::channel::{Counters, Losses, REACHES};
 use crate::faults::{Fault, Guard, SerialLines};
 use crate::flight_controller::{FlightController, Truth};
@@ -298,6 +298,11 @@ impl World {
         self
     }
 
+    /// The frame in which distances are measured.
+    pub fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
     /// The keys of its aircraft: for tests of what a captured one sends.
     pub fn keys(&self) -> &Keys {
         &self.keys
@@ -501,6 +506,7 @@ impl World {
             | Fault::EstimateDrifts { .. }
             | Fault::Stuck { .. }
             | Fault::TextsGarbled { .. }
+            | Fault::GustFront { .. }
             | Fault::RadioSilent { .. }
             | Fault::SerialLine { .. }
             | Fault::Late { .. }
@@ -585,6 +591,15 @@ impl World {
             self.trace = mixed(self.trace, now, i, 5, &asked);
         }
         let lives = vehicle.companion == Companion::Lives;
+        if lives && guard.has_flight_controller() {
+            guard.pulse(now, vehicle.agent.pulse(now));
+            if let Some(system_id) = guard.tell() {
+                let known = KnownAutopilot { system_id, is_armed: true };
+                self.agent(i, Input::KnownAutopilot { known, is_held: true });
+            }
+        }
+        let vehicle = &mut self.vehicles[i];
+        let Some(guard) = &mut vehicle.guard else { return };
         if lives && guard.has_flight_controller() {
             guard.pulse(now, vehicle.agent.pulse(now));
         }
@@ -828,6 +843,10 @@ impl World {
     pub fn truth(&self, vehicle: usize) -> Truth {
         self.vehicles[vehicle].controller.truth()
     }
+    /// Returns the true motion of one aircraft: what a checker reads at every step.
+    pub fn motion(&self, vehicle: usize) -> Motion {
+        self.vehicles[vehicle].controller.motion()
+    }
     /// Where one aircraft truly is, metres east, north and up of the world's origin.
     pub fn place(&self, vehicle: usize) -> DVec3 {
         self.positions[vehicle]
@@ -843,6 +862,13 @@ impl World {
     /// The operator hands one aircraft a mission.
     pub fn mission(&mut self, vehicle: usize, points: &[Point]) -> Reply {
         self.answered(vehicle, Input::Mission(points))
+    }
+    /// The operator hands one aircraft a mission with what it states besides its waypoints.
+    pub fn mission_with(&mut self, vehicle: usize, points: &[Point], extras: &MissionExtras) -> Reply {
+        match extras.is_none() {
+            true => self.mission(vehicle, points),
+            false => self.answered(vehicle, Input::MissionWith(points, extras)),
+        }
     }
     /// A console takes the lease of one aircraft (true), or none holds it any more.
     pub fn lease(&mut self, vehicle: usize, is_held: bool) {

@@ -64,7 +64,7 @@ impl Companion for Scripted {
             switch_channel: 0,
             endpoint: 0,
             route: 0,
-            takes_up: false,
+            takes_up: 0,
         }
     }
     fn finished(&self) -> bool {
@@ -195,6 +195,10 @@ impl<C: Companion> GuardedFlight<C> {
         }
         let mut out = guardian::Outputs::default();
         self.guardian.handle(self.now, input, &mut out);
+        if out.sample {
+            // A simulated process shows nothing of itself.
+            self.guardian.handle(self.now, guardian::Input::Process(None), &mut out);
+        }
         if self.port_open {
             self.receive(&out.autopilot);
         }

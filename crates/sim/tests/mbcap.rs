@@ -5,7 +5,7 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec2, Duration, Frame, Instant, Position};
 use wingbeat_protocol::mbcap;
 use wingbeat_sim::channel::{Channel, Draw, Model};
-use wingbeat_sim::faults::Fault;
+use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter};
 use wingbeat_sim::world::World;
 use wingbeat_wire::{Point, VehicleId};
@@ -383,6 +383,78 @@ fn mbcap_10_in_every_state_a_pilot_has_the_aircraft_and_its_beacons_and_the_moni
                 after > before && world.status(i).separation.nearest.is_some(),
                 "{state}: it still receives"
             );
+        }
+    }
+}
+
+/// Flies two that meet, with a fault of the radio of one at that time, and returns their least distance and whether both landed.
+fn with_radio(missions: &[&[DVec2]], seed: u64, vehicle: usize, lost: Direction, at_s: u64) -> (f64, bool) {
+    let mut world = noisy_world(missions, mbcap::Config::mbcap_e, seed, 0.3);
+    world.inflict(Instant::from_secs(at_s), Fault::RadioSilent { vehicle, lost, until: Instant::NEVER });
+    fly(&mut world);
+    let are_down = (0..missions.len()).all(|i| !world.truth(i).armed);
+    (world.observer().swarm().separation_min_m, are_down)
+}
+
+/// Dead, mute and deaf; at right angles, head-on and obliquely; the lower or the higher of the two. Both stop, and only one of
+/// them continues.
+#[test]
+fn mbcap_21_two_of_which_one_has_a_dead_mute_or_deaf_radio_keep_apart_and_land() {
+    let at = DVec2::new;
+    let east: &[DVec2] = &[at(-240.0, 0.0), at(240.0, 0.0)];
+    let others: [&[DVec2]; 3] = [
+        &[at(0.0, -240.0), at(0.0, 240.0)],
+        &[at(240.0, 0.0), at(-240.0, 0.0)],
+        &[at(170.0, -170.0), at(-170.0, 170.0)],
+    ];
+    for (k, other) in others.into_iter().enumerate() {
+        for lost in [Direction::Both, Direction::Sent, Direction::Received] {
+            for vehicle in [0, 1] {
+                for at_s in [20, 26, 31] {
+                    let seed = 7_340 + at_s;
+                    let (least_m, are_down) = with_radio(&[east, other], seed, vehicle, lost, at_s);
+                    let what = format!(
+                        "geometry {k}, {lost:?} of {vehicle} at {at_s} s, seed {seed}: {least_m:.2} m"
+                    );
+                    assert!(least_m >= 5.0 && are_down, "{what}, down: {are_down}");
+                }
+            }
+        }
+    }
+}
+
+/// The radios of all are bad in every other way: late, doubled, lost in bursts.
+#[test]
+fn mbcap_11_late_doubled_and_lost_datagrams_collide_no_pair() {
+    let at = DVec2::new;
+    let missions: [&[DVec2]; 3] = [
+        &[at(-240.0, 0.0), at(240.0, 0.0)],
+        &[at(240.0, 0.0), at(-240.0, 0.0)],
+        &[at(0.0, -240.0), at(0.0, 240.0)],
+    ];
+    let until = Instant::NEVER;
+    let most = Duration::from_millis(1_500);
+    for seed in 7_340..7_344 {
+        let mut world = noisy_world(&missions, mbcap::Config::mbcap_e, seed, 0.3);
+        world.inflict(Instant::from_secs(15), Fault::Doubled { share: 0.5, most, until });
+        world.inflict(Instant::from_secs(15), Fault::Late { share: 0.5, most, until });
+        fly(&mut world);
+        let least_m = world.observer().swarm().separation_min_m;
+        assert!(least_m >= 5.0 && (0..3).all(|i| !world.truth(i).armed), "seed {seed}: {least_m:.2} m");
+    }
+}
+
+/// With the noise of a poor sky, which the receiver reports: one that gives way stands further away.
+#[test]
+fn mbcap_22_two_that_meet_face_to_face_under_a_poor_sky_keep_apart() {
+    let (a, b) = (DVec2::new(-250.0, 0.0), DVec2::new(250.0, 0.0));
+    for noise_m in [1.0, 1.5, 2.0] {
+        for seed in 7_340..7_346 {
+            let mut world = noisy_world(&[&[a, b], &[b, a]], mbcap::Config::mbcap_e, seed, noise_m);
+            fly(&mut world);
+            let least_m = world.observer().swarm().separation_min_m;
+            let are_down = (0..2).all(|i| !world.truth(i).armed);
+            assert!(least_m >= 5.0 && are_down, "{noise_m} m, seed {seed}: {least_m:.2} m");
         }
     }
 }

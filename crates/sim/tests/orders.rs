@@ -243,6 +243,78 @@ fn a_recorded_order_and_one_that_was_withheld_are_refused() {
     assert_eq!(world.truth(0).mode, Mode::Brake, "no landing");
 }
 
+/// A program of the console: its session, and its clock at the world's time zero.
+#[derive(Clone, Copy)]
+struct Program {
+    session: u32,
+    base_us: u64,
+}
+
+impl Program {
+    /// Seals an order now.
+    fn seals(self, world: &World, command: Command, name: &str) -> Vec<u8> {
+        let counter = self.base_us + world.now().as_micros();
+        let message = order(command, name);
+        let datagram = Datagram { from: CONSOLE, counter, flight: self.session, message };
+        world.keys().console().seal(&mut datagram.draft().unwrap()).to_vec()
+    }
+}
+
+/// UTC of these programs, later than the simulated GNSS time.
+const UTC_US: u64 = 3_000_000_000_000_000;
+const HOUR_US: u64 = 3_600_000_000;
+
+#[test]
+fn an_order_by_radio_is_obeyed_whatever_counters_another_program_with_the_key_has_used() {
+    let first = Program { session: 1, base_us: UTC_US };
+    let spare = Program { session: 2, base_us: UTC_US + HOUR_US };
+    let mut world = under_way();
+    let is_done = |world: &World, name: &str| {
+        let commands = &world.status(0).commands;
+        commands.iter().any(|c| c.id.as_str() == name && c.stage == Stage::EffectSeen)
+    };
+    world.inject(0, &first.seals(&world, Command::Hold, "first"));
+    run(&mut world, Duration::from_secs(3));
+    assert!(is_done(&world, "first"));
+    let recorded = spare.seals(&world, Command::Return, "spare");
+    world.inject(0, &recorded);
+    run(&mut world, Duration::from_secs(3));
+    assert!(is_done(&world, "spare"), "{:?}", world.status(0).commands);
+    let hold = first.seals(&world, Command::Hold, "again");
+    world.inject(0, &hold);
+    run(&mut world, Duration::from_secs(3));
+    assert!(is_done(&world, "again"), "{:?}", world.status(0).commands);
+    let check = world.status(0).checks.iter().find(|check| check.name == "console keys").cloned();
+    assert!(check.is_some_and(|check| !check.passed && check.detail.contains("used by two programs")));
+    // Recordings of either are refused.
+    let before = refused(&world, 0, Refused::Replayed);
+    world.inject(0, &recorded);
+    world.inject(0, &hold);
+    run(&mut world, Duration::from_secs(1));
+    assert_eq!(refused(&world, 0, Refused::Replayed), before + 2);
+    // The laptop on which the service was started again: another session.
+    let restarted = Program { session: 3, base_us: UTC_US };
+    world.inject(0, &restarted.seals(&world, Command::Land, "restarted"));
+    run(&mut world, Duration::from_secs(3));
+    assert!(is_done(&world, "restarted"), "{:?}", world.status(0).commands);
+}
+
+#[test]
+fn an_hour_old_recording_of_a_session_that_an_aircraft_never_received_is_refused_by_radio() {
+    let mut world = under_way();
+    // GNSS time counts after it stood for a minute.
+    while world.agent_of(0).gnss_time(world.now()).is_none() {
+        run(&mut world, Duration::from_secs(1));
+        assert!(world.now() < Instant::from_secs(300));
+    }
+    let old = Program { session: 7, base_us: 1_000_000 };
+    let before = refused(&world, 0, Refused::Stale);
+    world.inject(0, &old.seals(&world, Command::Land, "old"));
+    run(&mut world, Duration::from_secs(1));
+    assert_eq!(refused(&world, 0, Refused::Stale), before + 1);
+    assert!(world.status(0).commands.iter().all(|c| c.id.as_str() != "old"));
+}
+
 #[test]
 fn what_is_no_emergency_is_not_taken_by_radio() {
     let mut world = under_way();
@@ -314,12 +386,12 @@ fn what_a_console_broadcasts_does_not_overtake_what_it_posts() {
     run(&mut world, Duration::from_secs(1));
     world.inject(0, &of_console(&world, 0, order(Command::Hold, "h")));
     let posted = |world: &World, at: Instant| {
-        let claim = Claim { from: CONSOLE, counter: at.as_micros(), exclusion: None };
-        world.agent_of(0).admits_posted(world.now(), &claim)
+        let claim = Claim { from: CONSOLE, counter: at.as_micros(), exclusion: None, session: None };
+        world.agent_of(0).admits_posted(world.now(), &claim, false)
     };
     run(&mut world, Duration::from_millis(1));
     assert_eq!(posted(&world, sealed_at), Ok(()));
-    let claim = Claim { from: CONSOLE, counter: sealed_at.as_micros(), exclusion: None };
+    let claim = Claim { from: CONSOLE, counter: sealed_at.as_micros(), exclusion: None, session: None };
     assert_eq!(
         world.agent_of(0).admits(world.now(), &claim),
         Err(Refused::Replayed),

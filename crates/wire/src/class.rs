@@ -32,6 +32,7 @@ impl Message {
             Self::Leaving { .. }
             | Self::Exclude { .. }
             | Self::Holding { .. }
+            | Self::Adrift { .. }
             | Self::Land { .. }
             | Self::LandHere { .. }
             | Self::LandAround { .. }

@@ -8,7 +8,10 @@
 //! version, epoch and content, with [`DOMAIN`] where the tag stands. So a flood of what is not the fleet's costs its
 //! receiver one short hash each.
 
+use core::num::NonZeroU32;
+
 use crate::keys::tag;
+use crate::read::Ordered;
 use crate::{
     Class, DATAGRAM_LEN_MAX, Datagram, FleetKey, Message, ROSTER_MAX, Refused, Role, Roster, Signer, VERSION,
     VehicleId, read,
@@ -230,6 +233,19 @@ pub struct Claim {
     pub counter: u64,
     /// The flight and the member, where it is a console's order to exclude one.
     pub exclusion: Option<(u32, VehicleId)>,
+    /// The session of the console's program, where it is any other order and states one.
+    pub session: Option<NonZeroU32>,
+}
+
+impl Claim {
+    fn of(from: VehicleId, counter: u64, body: &[u8]) -> Self {
+        let (exclusion, session) = match read::ordered(body) {
+            Some(Ordered::Exclusion(flight, member)) => (Some((flight, member)), None),
+            Some(Ordered::InSession(session)) => (None, session),
+            None => (None, None),
+        };
+        Self { from, counter, exclusion, session }
+    }
 }
 
 impl<'a> Opened<'a> {
@@ -245,7 +261,7 @@ impl<'a> Opened<'a> {
 
     /// What it claimed, which is proved now.
     pub fn claim(&self) -> Claim {
-        Claim { from: self.from, counter: self.counter, exclusion: read::exclusion(self.body) }
+        Claim::of(self.from, self.counter, self.body)
     }
 
     /// The sender's role; none where no keys tell roles apart, and each may send everything.
@@ -337,7 +353,7 @@ impl Roster {
         let kind = self.kind();
         let (from, counter, body) = of_fleet(kind, self.epoch, &self.fleet, bytes)?;
         self.check_sender(from)?;
-        admits(&Claim { from, counter, exclusion: read::exclusion(body) })?;
+        admits(&Claim::of(from, counter, body))?;
         let mut statement = [0; DATAGRAM_LEN_MAX];
         let signed = bytes.len() - kind.signature_len();
         let statement = &mut statement[..signed];

@@ -7,6 +7,7 @@
 use core::fmt;
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey};
+use zeroize::Zeroize as _;
 
 use crate::envelope::{Kind, SIGNATURE_LEN, TAG_LEN};
 use crate::verifier::Verifier;
@@ -27,6 +28,13 @@ const HANDSHAKE_PAD: [u8; 64] = [b' '; 64];
 /// The secret that all aircraft of a fleet share in one epoch.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FleetKey(pub [u8; 32]);
+
+/// Leaves no copy in memory that is used again.
+impl Drop for FleetKey {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 /// Without the key.
 impl fmt::Debug for FleetKey {

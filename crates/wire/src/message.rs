@@ -500,6 +500,11 @@ pub enum Message {
     Probe(Probe),
     /// Corrections of satellite navigation, from a console with a base station.
     Corrections(Corrections),
+    /// The sender flies and has lost its position, or its satellites: wind and its last speed carry it, and it descends.
+    Adrift {
+        /// Its last known position.
+        at: Point,
+    },
 }
 
 /// The longest datagram with a command of a leader, 115 bytes, and some room.
@@ -541,6 +546,7 @@ impl Message {
             | Self::Land { at }
             | Self::Alive { at }
             | Self::Holding { at }
+            | Self::Adrift { at }
             | Self::LandHere { at }
             | Self::Leaving { at, .. } => at.check(),
             Self::LandAround { at, leader } | Self::Following { leader, at, .. } => {
@@ -606,6 +612,7 @@ impl Message {
             | Self::Release { .. }
             | Self::TakeOffTogether
             | Self::Holding { .. }
+            | Self::Adrift { .. }
             | Self::DataFirst(_)
             | Self::DataWaypoints(_)
             | Self::Recall

@@ -14,7 +14,8 @@ pub const ADDRESSEES_MAX: usize = 32;
 /// The longest datagram with an exclusion: what an aircraft keeps to pass it on as the console sealed it.
 pub const EXCLUSION_LEN_MAX: usize = 192;
 
-/// What the operator orders. The datagram's flight is that for which an exclusion counts; of other commands it is 0.
+/// An operator's order. The datagram's flight is that for which an exclusion counts. For other commands it is the session
+/// of the console's program, a random number; 0 states none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// The command's id.

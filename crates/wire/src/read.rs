@@ -5,6 +5,8 @@
 //! three numbers. So the kinds are distinguished here, by the numbers that the derived writing gives them; the
 //! tests compare every kind with that.
 
+use core::num::NonZeroU32;
+
 use heapless::Vec;
 use postcard::ser_flavors::Flavor;
 use postcard::{Deserializer, Error, Result, de_flavors::Slice};
@@ -34,18 +36,27 @@ pub(crate) fn origin(content: &[u8]) -> Result<(VehicleId, u64, &[u8])> {
     Ok((from, counter, reader.finalize()?))
 }
 
-/// The flight and the member of an exclusion that a console orders; nothing of any other message.
-pub(crate) fn exclusion(body: &[u8]) -> Option<(u32, VehicleId)> {
+/// The part of a console's order that decides how its age is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ordered {
+    /// An exclusion: its flight and the member.
+    Exclusion(u32, VehicleId),
+    /// Another command: the session of the console's program, if it states one.
+    InSession(Option<NonZeroU32>),
+}
+
+/// Reads that part of an order; `None` for any other message.
+pub(crate) fn ordered(body: &[u8]) -> Option<Ordered> {
     let mut reader = Deserializer::from_bytes(body);
     let flight = next(&mut reader).ok()?;
     let kind: u32 = next(&mut reader).ok()?;
     if kind != ORDER {
         return None;
     }
-    match next(&mut reader).ok()? {
-        Order { command: Command::Exclude { member }, .. } => Some((flight, member)),
-        Order { .. } => None,
-    }
+    Some(match next(&mut reader).ok()? {
+        Order { command: Command::Exclude { member }, .. } => Ordered::Exclusion(flight, member),
+        Order { .. } => Ordered::InSession(NonZeroU32::new(flight)),
+    })
 }
 
 /// The datagram within one that passes a leader's command on; nothing of any other message.
@@ -101,6 +112,7 @@ fn message(r: &mut Reader<'_>, message: &mut Message) -> Result<()> {
         PASSED => return passed_on(r, message),
         32 => Message::Probe(next(r)?),
         33 => return corrections(r, message),
+        34 => Message::Adrift { at: next(r)? },
         _ => return Err(Error::DeserializeBadEncoding),
     };
     Ok(())

@@ -176,6 +176,7 @@ fn examples() -> Vec<(&'static str, Message)> {
         ("probe", Message::Probe(probe())),
         ("corrections", Message::Corrections(corrections())),
         ("probe_blind", Message::Probe(Probe { motion: None, padding: Padding(300), ..probe() })),
+        ("adrift", Message::Adrift { at: point(4) }),
         ("passed", Message::Passed(command_of(VehicleId(0x0200_0000_0001), &signer(1)))),
     ]
 }

@@ -25,16 +25,16 @@ const HEADER: &str = "\
 ";
 
 /// Less than a minute in all on two cores; compared in `cargo xtask test`.
-const QUICK: [&str; 39] = [
+const QUICK: [&str; 40] = [
     DRILLS,
     // Seeds that the documents quote.
-    "bench drill --kind combined --seed 141",
-    "bench drill --kind combined --seed 239",
-    "bench drill --kind combined --seed 312",
-    "bench drill --kind combined --seed 87",
-    "bench drill --kind follow-abort-one --seed 149",
-    "bench drill --kind follow-stranger --seed 481",
-    "bench drill --kind master-killed --seed 391",
+    "bench drill --kind combined --seed 141 --calm",
+    "bench drill --kind combined --seed 239 --calm",
+    "bench drill --kind combined --seed 312 --calm",
+    "bench drill --kind combined --seed 87 --calm",
+    "bench drill --kind follow-abort-one --seed 149 --calm",
+    "bench drill --kind follow-stranger --seed 481 --calm",
+    "bench drill --kind master-killed --seed 391 --calm",
     "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 2",
     "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 3",
     "bench run crates/bench/plans/muscop-overhead-sitl.toml --seed 4",
@@ -45,6 +45,7 @@ const QUICK: [&str; 39] = [
     // Every plan.
     "bench run crates/bench/plans/channel-saturation.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/csma-swarm.toml --seed 1",
+    "bench run crates/bench/plans/followme-channel.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/followme-least.toml --seed 1 --repeat 1",
     "bench run crates/bench/plans/followme-nine.toml --seed 1",
     "bench run crates/bench/plans/followme-refresh.toml --seed 1 --repeat 1",
@@ -72,10 +73,10 @@ const QUICK: [&str; 39] = [
 ];
 
 /// One row for each kind and seed.
-const DRILLS: &str = "bench drills --seeds 5 --traces";
+const DRILLS: &str = "bench drills --seeds 4 --traces";
 
 /// The further seeds of each kind, with the flights that take minutes.
-const MORE_DRILLS: &str = "bench drills --seeds 15 --first 6 --traces";
+const MORE_DRILLS: &str = "bench drills --seeds 8 --first 5 --traces";
 
 /// Compared by `cargo xtask golden --full` and `cargo xtask test --full`.
 const FULL: [&str; 21] = [
@@ -273,7 +274,7 @@ mod tests {
         let text = std::fs::read_to_string(crate::root().join(FILE)).unwrap();
         let golden: Golden = toml::from_str(&text).unwrap();
         for (found, commands, drills, seeds) in
-            [(&golden.quick, &QUICK[..], DRILLS, 5), (&golden.full, &FULL[..], MORE_DRILLS, 15)]
+            [(&golden.quick, &QUICK[..], DRILLS, 4), (&golden.full, &FULL[..], MORE_DRILLS, 8)]
         {
             let own = |key: &&String| commands.contains(&key.as_str());
             assert_eq!(found.keys().filter(own).count(), commands.len() - 1, "all but {drills}");

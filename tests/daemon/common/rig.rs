@@ -20,7 +20,7 @@ use wingbeat_hub::serve;
 use wingbeat_onboard::Clock;
 use wingbeat_sim::flight_controller::{Config, FlightController, Truth};
 
-use super::client::ask;
+use super::client::{ask, ask_with};
 
 /// Longer than anything here takes on a loaded machine: what misses it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -132,6 +132,8 @@ pub(crate) struct Rig {
     pub(crate) guard: Option<Process>,
     pub(crate) folder: TempDir,
     pub(crate) api: SocketAddr,
+    /// The token of the lease that the test holds.
+    pub(crate) token: String,
 }
 
 /// Writes the configuration of an aircraft that flies alone, and returns its radio's port.
@@ -190,7 +192,7 @@ impl Rig {
             guard.prints("wingbeat-guard 0").await;
         }
         let (daemon, api) = daemon_by(command, &folder).await;
-        Self { daemon, guard, folder, api }
+        Self { daemon, guard, folder, api, token: String::new() }
     }
 
     pub(crate) fn guard(&self) -> &Process {
@@ -224,7 +226,7 @@ impl Rig {
     /// Under an id of its own.
     pub(crate) async fn command_as(&self, id: &str, command: &str) -> CommandReply {
         let body = format!(r#"{{"id":"{id}","command":"{command}"}}"#);
-        let (_, answer) = ask(self.api, "POST", paths::COMMANDS, &body).await;
+        let (_, answer) = ask_with(&self.token, self.api, "POST", paths::COMMANDS, &body).await;
         serde_json::from_str(&answer).unwrap()
     }
 
@@ -238,7 +240,8 @@ impl Rig {
         };
         let mission = MissionUpload::new("leg", vec![item(5.0), item(305.0)]);
         let (code, answer) =
-            ask(self.api, "PUT", paths::MISSION, &serde_json::to_string(&mission).unwrap()).await;
+            ask_with(&self.token, self.api, "PUT", paths::MISSION, &serde_json::to_string(&mission).unwrap())
+                .await;
         assert_eq!(code, 200, "{answer}");
         self.until("checks passed", |s| s.checks.iter().all(|check| check.passed || !check.is_required))
             .await;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use wingbeat_agent::separation::{Monitor, Own, Thresholds};
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_protocol::{
-    Action, Actions, Command, FollowMe, Input, Mbcap, Muscop, Order, Protocol, StateId, Telemetry,
-    follow_me as following, mbcap, muscop as barrier,
+    Action, Actions, Command, FollowMe, Input, Mbcap, MissionExtras, Muscop, Order, Protocol, StateId,
+    Telemetry, follow_me as following, mbcap, muscop as barrier,
 };
 use wingbeat_wire::{
     Avoidance, Beacon, Coordinates, DATAGRAM_LEN_MAX, Datagram, Draft, Ending, FirstPart, FleetKey,
@@ -109,7 +109,7 @@ fn fly_beacons(script: &[u8], is_thorough: bool) -> BTreeSet<StateId> {
     config.me = ME;
     let mut flight = FuzzedFlight::new(Box::new(Mbcap::new(config, 1, Instant::ZERO)));
     let mission: Vec<Point> = MISSION.map(corner).into();
-    flight.protocol.set_mission(&mission).unwrap_or_else(|why| panic!("{why}"));
+    flight.protocol.set_mission(&mission, MissionExtras::NONE).unwrap_or_else(|why| panic!("{why}"));
     if first & 2 == 0 {
         flight.take_off();
     }
@@ -152,7 +152,7 @@ fn swarm(protocol: Box<dyn Protocol>, first: u8, script: &[u8]) -> BTreeSet<Stat
     flight.obeys = true;
     if first & 1 == 1 {
         // Under FollowMe none is needed, and it is refused.
-        let _ = flight.protocol.set_mission(&MISSION.map(corner));
+        let _ = flight.protocol.set_mission(&MISSION.map(corner), MissionExtras::NONE);
     }
     if first & 2 == 0 {
         flight.meet();

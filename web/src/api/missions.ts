@@ -1,5 +1,5 @@
 /** Mission files: the ground service reads them, and passes each mission on to the one aircraft it is for. */
-import type { MissionFileContent, MissionSummary, MissionUpload } from './model';
+import type { MissionFileContent, MissionFileOptions, MissionSummary, MissionUpload } from './model';
 import { explain } from './send';
 
 export const MISSION_FILES = '/api/v1/mission-files';
@@ -30,7 +30,8 @@ export const readMissionFile = (
   text: string,
   protocol: string | undefined,
   request: typeof fetch = fetch,
-): Promise<Answer<MissionFileContent>> => ask(MISSION_FILES, 'POST', { name, text, protocol }, request);
+  options?: MissionFileOptions,
+): Promise<Answer<MissionFileContent>> => ask(MISSION_FILES, 'POST', { name, text, protocol, options }, request);
 
 /** `vehicle` is the id of the aircraft; the answer is the aircraft's own. */
 export const giveMission = (vehicle: string, mission: MissionUpload, request: typeof fetch = fetch): Promise<Answer<MissionSummary>> =>

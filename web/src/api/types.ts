@@ -777,8 +777,12 @@ export interface components {
             aside?: components["schemas"]["GeoPoint"] | null;
             /** @description Id of the aircraft that it is in conflict with, 16 hexadecimal digits. */
             avoiding?: string | null;
+            /** @description Whether other aircraft receive it; absent where that is not known. */
+            is_received?: boolean | null;
             /** @description Present and predicted positions, or what its beacon carries instead in its state (its path, the position of the risk). */
             predicted: components["schemas"]["GeoPoint"][];
+            /** @description Whether it receives other aircraft; absent where that is not known. */
+            receives?: boolean | null;
             risk?: components["schemas"]["GeoPoint"] | null;
             /** @description Normal, StandStill, MovingAside, GoOnPlease, Overtaking or EmergencyLand. */
             state: components["schemas"]["StateId"];
@@ -807,8 +811,10 @@ export interface components {
             /** @description Where they come from, for example `tcp:10.0.0.2:2101`. */
             source: string;
         };
-        /** @description Battery. */
+        /** @description The battery that decisions are made by: of several the worst. */
         Battery: {
+            /** @description Each battery, where there are several. */
+            batteries?: components["schemas"]["OneBattery"][];
             /** @description Volts of each cell; empty where they are not measured. */
             cells_v?: number[];
             /**
@@ -818,17 +824,28 @@ export interface components {
             consumed_mah?: number | null;
             /**
              * Format: double
-             * @description Amperes; absent where not measured.
+             * @description Amperes of the first battery; absent where not measured.
              */
             current_a?: number | null;
             /**
              * Format: int32
-             * @description Remaining charge, 0..=100 per cent; absent where the autopilot does not estimate it.
+             * @description Seconds until the reserve begins, at the rate of this flight; absent where that is not known.
+             */
+            left_s?: number | null;
+            /**
+             * Format: int32
+             * @description Seconds that the flight takes: on the ground the rest of the route, in flight the return home or, where the aircraft does not
+             *     return, the landing below it; absent where that is not known.
+             */
+            needed_s?: number | null;
+            /**
+             * Format: int32
+             * @description Remaining charge, 0..=100 per cent, the lowest of any battery; absent where the autopilot estimates none.
              */
             remaining_percent?: number | null;
             /**
              * Format: double
-             * @description Volts.
+             * @description Volts, the lowest of any battery.
              */
             voltage_v: number;
         };
@@ -1671,6 +1688,11 @@ export interface components {
         /** @description Satellite navigation. */
         Gnss: {
             /**
+             * Format: double
+             * @description The receiver's own estimate of its horizontal error, metres; absent where not reported: absent is not accurate.
+             */
+            accuracy_m?: number | null;
+            /**
              * Format: int32
              * @description MAVLink's GPS_FIX_TYPE: 0 no receiver, 1 no fix, 2 two dimensions, 3 three dimensions, more with
              *     corrections.
@@ -1964,6 +1986,18 @@ export interface components {
             text: string;
         };
         /** @description The missions of a file. */
+        MissionFileOptions: {
+            leave_out_payload?: boolean;
+            leave_out_commands?: number[];
+            leave_out?: components["schemas"]["MissionPart"][];
+            home?: components["schemas"]["GeoPoint"];
+            kml_height_least_m?: number | null;
+            height_most_m?: number | null;
+            distance_most_m?: number | null;
+            speed_most_m_s?: number | null;
+        };
+        /** @enum {string} */
+        MissionPart: "hold" | "speed" | "yaw" | "take_off" | "end";
         MissionFileContent: {
             /** @description One from a plan or a list of waypoints; one per path from KML. */
             missions: components["schemas"]["ReadMission"][];
@@ -2101,6 +2135,26 @@ export interface components {
              * @description In height, metres.
              */
             vertical_m: number;
+        };
+        /** @description One of several batteries. */
+        OneBattery: {
+            /**
+             * Format: int32
+             * @description Its number as ArduPilot's parameters count, from 1.
+             */
+            number: number;
+            /**
+             * Format: int32
+             * @description Remaining charge, per cent; absent where it is not estimated.
+             */
+            remaining_percent?: number | null;
+            /** @description State that the flight controller reports: `good`, `low`, `critical`, `emergency`, `failed`, `unhealthy` or `not known`. */
+            state: string;
+            /**
+             * Format: double
+             * @description Volts; absent where not measured.
+             */
+            voltage_v?: number | null;
         };
         /** @description A parameter of the autopilot. */
         Parameter: {

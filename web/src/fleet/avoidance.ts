@@ -3,6 +3,7 @@
  * when there are many.
  */
 import type { Actions, AircraftStatus, Avoidance, Checklist, GeoPoint, Phase } from '../api/model';
+import { nearDeg } from '../map/longitude';
 import { missingText } from './checklist';
 import { displayName } from './sort';
 import type { Aircraft } from './state';
@@ -85,7 +86,7 @@ const METRES_PER_DEGREE = 111_195;
 /** Over ground; good to a centimetre at the distances of a conflict. */
 export function distanceM(a: GeoPoint, b: GeoPoint): number {
   const north = (b.latitude_deg - a.latitude_deg) * METRES_PER_DEGREE;
-  const east = (b.longitude_deg - a.longitude_deg) * METRES_PER_DEGREE * Math.cos((a.latitude_deg * Math.PI) / 180);
+  const east = (nearDeg(b.longitude_deg, a.longitude_deg) - a.longitude_deg) * METRES_PER_DEGREE * Math.cos((a.latitude_deg * Math.PI) / 180);
   return Math.hypot(north, east);
 }
 

@@ -57,6 +57,18 @@ describe('what is wrong with an aircraft', () => {
     ]);
   });
 
+  it('a deaf or mute radio is an alarm in flight, and an unknown one is none', () => {
+    const radio = (change: Partial<NonNullable<AircraftStatus['avoidance']>>) => {
+      const one = avoiding(1, { state: 'Normal', avoiding: null, ...change });
+      return { ...one, status: { ...(one.status as AircraftStatus), flight_controller: { ...status(1).flight_controller, armed: true } } };
+    };
+    expect(conditions(radio({ receives: false }))[0]).toContain('alarm radio: Deaf');
+    expect(conditions(radio({ is_received: false }))[0]).toContain('alarm radio: Not received');
+    for (const known of [{}, { receives: null, is_received: null }, { receives: true, is_received: true }]) {
+      expect(conditions(radio(known))[0]?.filter((text) => text.includes('radio'))).toEqual([]);
+    }
+  });
+
   it('the worst comes first', () => {
     const separation = { nearest: null, closest_approach: null, flight_minimum: null, alarmed: true, alarms: 1, collisions: 0, rule_collisions: 0 };
     const [found] = conditions({ ...avoiding(1, { state: 'StandStill' }), status: { ...status(1), ...(avoiding(1, { state: 'StandStill' }).status as AircraftStatus), separation } });

@@ -4,7 +4,7 @@
  */
 import { isRecovery } from '../api/commands';
 import type { AircraftStatus } from '../api/model';
-import { inConflict, nameOf, type ById } from './avoidance';
+import { avoidanceOf, inConflict, nameOf, type ById } from './avoidance';
 import { ABSENT, age, metres, charge as chargeText, percent, stateWords } from './format';
 import { health } from './health';
 import { hasLeft, type Absences } from './members';
@@ -153,6 +153,10 @@ function statusConditions(
   const guard = status.checks.find(({ name, passed }) => name === 'companion loss' && !passed);
   if (guard && armed) add('alarm', 'companion', 'No guardian', guard.detail);
   if (status.radio.down != null) add(armed ? 'alarm' : 'caution', 'radio', 'Radio down', status.radio.down);
+  // Absent is not known, and no condition.
+  const avoidance = armed && live ? avoidanceOf(status) : undefined;
+  if (avoidance?.receives === false) add('alarm', 'radio', 'Deaf', 'receives no other aircraft any more: land it soon');
+  if (avoidance?.is_received === false) add('alarm', 'radio', 'Not received', 'another aircraft flies on as if it did not receive this one: check the radio');
   if (status.radio.keys?.validity === 'expired') add('caution', 'keys', 'Keys expired', 'its keys have expired: no setup begins');
   else if (!status.radio.secured) add('notice', 'keys', 'No keys', 'has no keys: any transmitter in reach flies it');
   if (inConflict(status) && live && armed) {

@@ -22,9 +22,15 @@ export const measurementRows = (measured: Measurements): MeasurementText[] => Ob
 
 type Measured<K extends keyof Measurements> = NonNullable<Measurements[K]>;
 
-function batteryText({ remaining_percent, voltage_v, current_a, consumed_mah }: Measured<'battery'>): string {
+function batteryText({ remaining_percent, voltage_v, current_a, consumed_mah, left_s, needed_s, batteries }: Measured<'battery'>): string {
   const used = consumed_mah == null ? [] : [`${milliampereHours(consumed_mah)} used`];
-  return [percent(remaining_percent), volts(voltage_v), amperes(current_a), ...used].join(', ');
+  const lasts = left_s == null ? [] : [`lasts ${left_s} s to its reserve`];
+  const needs = needed_s == null ? [] : [`${needed_s} s needed to be down`];
+  const each = (batteries ?? []).map(({ number, remaining_percent, voltage_v, state }) => {
+    const figures = [...(remaining_percent == null ? [] : [percent(remaining_percent)]), ...(voltage_v == null ? [] : [volts(voltage_v)])];
+    return `battery ${number}: ${[...figures, state].join(' ')}`;
+  });
+  return [percent(remaining_percent), volts(voltage_v), amperes(current_a), ...used, ...lasts, ...needs, ...each].join(', ');
 }
 
 /** The aircraft's clock against GNSS time, which logs of several aircraft are merged by. */
@@ -41,7 +47,8 @@ export function correctionsText({ age_ms, bytes_s, refused }: Pick<Measured<'cor
   return [used, ...refused.map(({ reason, count }) => `${count} ${reason.replaceAll('_', ' ')}`)].join(', ');
 }
 
-function gnssText({ fix_type, satellites }: Measured<'gnss'>): string {
+function gnssText({ fix_type, satellites, accuracy_m }: Measured<'gnss'>): string {
   const fix = ['no receiver', 'no fix', '2D fix', '3D fix', 'differential fix', 'RTK float', 'RTK fixed'][fix_type] ?? `fix type ${fix_type}`;
-  return satellites == null ? fix : `${fix}, ${plural(satellites, 'satellite', 'satellites')}`;
+  const seen = satellites == null ? fix : `${fix}, ${plural(satellites, 'satellite', 'satellites')}`;
+  return accuracy_m == null ? seen : `${seen}, ±${accuracy_m.toFixed(accuracy_m < 0.1 ? 2 : 1)} m`;
 }

@@ -4,6 +4,7 @@
  */
 import type { FleetMission, GeoPoint, SwarmPlan } from '../api/model';
 import { distanceM, RISK_DISTANCE_M } from '../fleet/avoidance';
+import { nearDeg } from './longitude';
 
 /** To both sides of a route: two corridors that touch are a risk's distance apart. */
 const HALF_WIDTH_M = RISK_DISTANCE_M / 2;
@@ -20,7 +21,9 @@ function spreadM(mission: FleetMission, missions: readonly FleetMission[], plans
   const isOther = (one: FleetMission) => one !== mission && one.waypoints.length > 1 && plan?.slots.some(({ vehicle }) => one.holders.includes(vehicle));
   if (!plan || missions.some(isOther)) return 0;
   const mean = (part: (place: GeoPoint) => number) => plan.slots.reduce((sum, { place }) => sum + part(place), 0) / plan.slots.length;
-  const middle = { latitude_deg: mean((at) => at.latitude_deg), longitude_deg: mean((at) => at.longitude_deg), altitude_m: 0 };
+  const first = plan.slots[0]?.place.longitude_deg ?? 0;
+  const longitude_deg = nearDeg(mean((at) => nearDeg(at.longitude_deg, first)), 0);
+  const middle = { latitude_deg: mean((at) => at.latitude_deg), longitude_deg, altitude_m: 0 };
   return Math.max(...plan.slots.map(({ place }) => distanceM(middle, place)));
 }
 
@@ -75,7 +78,7 @@ function legsOf(missions: readonly FleetMission[], widths: readonly number[], le
   if (!origin) return [];
   const across = METRES_PER_DEGREE * Math.cos((origin.latitude_deg * Math.PI) / 180);
   const local = ({ longitude_deg, latitude_deg }: GeoPoint) =>
-    [(longitude_deg - origin.longitude_deg) * across, (latitude_deg - origin.latitude_deg) * METRES_PER_DEGREE] as const;
+    [(nearDeg(longitude_deg, origin.longitude_deg) - origin.longitude_deg) * across, (latitude_deg - origin.latitude_deg) * METRES_PER_DEGREE] as const;
   return missions.flatMap(({ waypoints, holders }, mission) => {
     const leader = holders.map((id) => leaders.get(id)).find((id) => id !== undefined);
     return waypoints.slice(1).map((to, index) => {

@@ -3,6 +3,7 @@ import type { Feature, FeatureCollection, Geometry } from 'geojson';
 import type { FleetMission, GeoPoint } from '../api/model';
 import type { Homes } from '../fleet/homes';
 import type { Aircraft } from '../fleet/state';
+import { spanDeg } from './longitude';
 import { numberId } from './symbols';
 
 /** Colours that aircraft share in turn; the tokens are `--aircraft-0` and on. */
@@ -88,7 +89,7 @@ export function extent(
     ...places,
   ];
   if (points.length === 0) return undefined;
-  const longitudes = points.map((point) => point.longitude_deg);
+  const [west, east] = spanDeg(points.map((point) => point.longitude_deg)) ?? [0, 0];
   const latitudes = points.map((point) => point.latitude_deg);
-  return [Math.min(...longitudes), Math.min(...latitudes), Math.max(...longitudes), Math.max(...latitudes)];
+  return [west, Math.min(...latitudes), east, Math.max(...latitudes)];
 }

@@ -8,6 +8,7 @@ import { shortHash } from '../fleet/format';
 import { displayName, natural } from '../fleet/sort';
 import type { Aircraft } from '../fleet/state';
 import { addPlaces, addWaypoint, corridor, emptyMission, moveWaypoint, removeWaypoint, survey, type Lanes, type Place } from './draft';
+import { EMPTY_FORM, optionsOf, textOf, type FileForm } from './file';
 import { plain } from './names';
 
 /** What a click on the map adds to. */
@@ -52,6 +53,8 @@ export class Planner {
   drawn = $state.raw<readonly Drawn[]>([]);
   /** Where the plan that was opened says that its aircraft start: saved with it again. */
   #home = $state.raw<GeoPoint | undefined>(undefined);
+  /** How files are read. */
+  form = $state.raw<FileForm>(EMPTY_FORM);
   /** The one that is edited. */
   current = $state(0);
   tool = $state<Tool | undefined>(undefined);
@@ -267,13 +270,11 @@ export class Planner {
 
   async #read(file: File): Promise<Answer<readonly Drawn[]>> {
     if (file.size > FILE_BYTES_MAX) return { ok: false, reason: `${file.name}: found ${file.size} bytes, expected at most ${FILE_BYTES_MAX}` };
-    let text: string;
-    try {
-      text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
-    } catch {
-      return { ok: false, reason: `${file.name}: found bytes that are not UTF-8, expected text in UTF-8` };
-    }
-    const answer = await readMissionFile(file.name, text, sharedProtocol(this.targets));
+    const options = optionsOf(this.form);
+    if (typeof options === 'string') return { ok: false, reason: options };
+    const text = textOf(new Uint8Array(await file.arrayBuffer()));
+    if (text === undefined) return { ok: false, reason: `${file.name}: found bytes that are no text, expected text in UTF-8, UTF-16 or Latin-1` };
+    const answer = await readMissionFile(file.name, text, sharedProtocol(this.targets), fetch, options);
     return answer.ok ? { ok: true, value: answer.value.missions } : answer;
   }
 

@@ -3,6 +3,7 @@
  * milliseconds from the beginning of the first log.
  */
 import { distanceM } from '../fleet/avoidance';
+import { nearDeg } from '../map/longitude';
 import type { GeoPoint, RecordedEvent, RecordedTrack } from '../api/model';
 
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16] as const;
@@ -192,6 +193,7 @@ export function pathUpTo({ data, offsetMs }: Track, atMs: number): [number, numb
   const pieces: [number, number][][] = [];
   let piece: [number, number][] = [];
   let last = -Infinity;
+  let first: number | undefined;
   for (let index = 0; index <= end; index += 1) {
     if (index % stride !== 0 && index !== end) continue;
     const [latitude, longitude, time] = [data.latitude_e7[index], data.longitude_e7[index], data.time_ms[index] ?? 0];
@@ -200,7 +202,9 @@ export function pathUpTo({ data, offsetMs }: Track, atMs: number): [number, numb
       piece = [];
       pieces.push(piece);
     }
-    piece.push([longitude / 1e7, latitude / 1e7]);
+    // A path that crosses the date line continues beyond 180 degrees.
+    first ??= longitude / 1e7;
+    piece.push([nearDeg(longitude / 1e7, first), latitude / 1e7]);
     last = time;
   }
   return pieces.filter((coordinates) => coordinates.length > 1);
@@ -209,12 +213,16 @@ export function pathUpTo({ data, offsetMs }: Track, atMs: number): [number, numb
 /** West, south, east, north of all paths; undefined where no position is known. */
 export function extentOf({ tracks }: Flight): [number, number, number, number] | undefined {
   let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
+  let first: number | undefined;
   for (const { data } of tracks) {
     for (const [index, latitude] of data.latitude_e7.entries()) {
       const longitude = data.longitude_e7[index];
       if (latitude == null || longitude == null) continue;
-      west = Math.min(west, longitude);
-      east = Math.max(east, longitude);
+      // Flights are near: all longitudes count from the first, across the date line as well.
+      first ??= longitude / 1e7;
+      const near = nearDeg(longitude / 1e7, first) * 1e7;
+      west = Math.min(west, near);
+      east = Math.max(east, near);
       south = Math.min(south, latitude);
       north = Math.max(north, latitude);
     }

@@ -12,8 +12,9 @@
 //! Where a voltage to land at is configured, it holds and returns no longer than the battery does.
 //!
 //! An aircraft that a daemon left on its route it gives back, once in a flight and while it holds, to the next daemon that
-//! takes the flight up ([`Pulse::takes_up`]): from then on that one holds it, resumes it or lands it, and is succeeded if
-//! it dies as any that commands.
+//! takes the flight up by the system id of the flight controller that the guardian receives ([`Pulse::takes_up`]): from then
+//! on that daemon holds it, resumes it or lands it, and is succeeded if it dies. A daemon that does not receive that flight
+//! controller within [`RECEIVED_WITHIN`] loses the aircraft to the guardian again.
 //!
 //! Like the agent it is pure: one [`Input`] with the time in, bounded [`Outputs`] out.
 //! `docs/decisions/0003-companion-death.md` gives the reasons. The transition table is
@@ -30,26 +31,30 @@
 // SET_MODE is what ArduCopter 3.5.7 obeys.
 #![allow(deprecated)]
 
+mod life;
 mod pulse;
 #[cfg(test)]
 mod tests;
 
+pub use life::{LATE_WITHIN, Process, ProcessState};
 pub use pulse::{
-    Activity, Answer, Before, Cause, Modes, PULSE_LEN, Pulse, REPORT_LEN, RecordError, Report, Stance,
+    Activity, Answer, Beat, Before, Cause, Modes, PULSE_LEN, Pulse, REPORT_LEN, RecordError, Report, Stance,
     VERSION, fingerprint,
 };
 
 use heapless::Vec;
+use life::{Life, Verdict};
 use serde::Deserialize;
 use wingbeat_autopilot::codec::framing::Outgoing;
 use wingbeat_autopilot::codec::signing::{Signer, Timestamp, Unsigned, Verifier};
-use wingbeat_autopilot::codec::{Decoder, Frame, text as text_of};
+use wingbeat_autopilot::codec::{Decoder, Frame};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{
     HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavState, MavType, SET_MODE_DATA,
 };
+use wingbeat_autopilot::identity::Vehicle;
 use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
-use wingbeat_autopilot::telemetry::{Sensors, switch::ModeSwitch};
+use wingbeat_autopilot::telemetry::{Sensors, status_text::printable, switch::ModeSwitch};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Severity, Text, text};
 
@@ -76,9 +81,9 @@ const ARMING_WITHIN: Duration = Duration::from_secs(3);
 const TAKEN_UP_WITHIN: Duration = Duration::from_secs(60);
 /// A killed process is gone within milliseconds; whatever its socket reports, the aircraft does not wait longer.
 const KILL_WITHIN: Duration = Duration::from_millis(500);
-/// Woken later than this, the guardian itself stood still, and the daemon perhaps with it: its pulses are
-/// given their timeout once more.
-const OVERSLEPT: Duration = Duration::from_millis(500);
+/// A daemon that was given the aircraft back receives its flight controller within this time: a port that opens, and two
+/// heartbeats.
+pub const RECEIVED_WITHIN: Duration = Duration::from_secs(4);
 /// Our heartbeat, MAVLink's usual period.
 const HEARTBEAT_PERIOD: Duration = Duration::from_secs(1);
 
@@ -127,8 +132,12 @@ pub enum Input<'a> {
     },
     /// A daemon connected.
     Connected,
-    /// The daemon's pulse.
+    /// The daemon's pulse, at the moment when its driver turned.
     Pulse(Pulse),
+    /// The daemon's pulse as it was received.
+    Beat(Beat),
+    /// The answer to [`Outputs::sample`]; none where the process cannot be read.
+    Process(Option<Process>),
     /// The daemon's socket closed.
     Gone,
     /// The port to the autopilot opened (true) or closed.
@@ -148,6 +157,8 @@ pub struct Outputs {
     pub report: Option<Report>,
     /// The daemon hangs: end its process by force, so that its port is free.
     pub kill: bool,
+    /// A sample of the daemon's process is wanted now.
+    pub sample: bool,
     /// Lines for the log.
     pub log: Vec<LogEntry, 8>,
 }
@@ -265,7 +276,7 @@ impl TakeoverPhase {
 #[derive(Clone, Copy, Debug)]
 struct DaemonWatch {
     pulse: Option<Pulse>,
-    received_at: Instant,
+    life: Life,
     killed_at: Option<Instant>,
 }
 
@@ -329,8 +340,10 @@ pub struct Guardian {
     before: Before,
     /// The aircraft was given back in this flight: it is not again.
     is_given_back: bool,
-    /// It was, and the daemon that has it has not received the autopilot yet: what it is succeeded by.
-    given_back: Option<Pulse>,
+    /// It was, and the daemon that has it has not received the autopilot yet: what it is succeeded by, and when.
+    given_back: Option<(Pulse, Instant)>,
+    /// The system id of the flight controller, as the last daemon knew it; 0 while unknown.
+    known_id: u8,
     port_open: bool,
     utc: Option<(Instant, u64)>,
     decoder: Decoder,
@@ -353,6 +366,7 @@ impl Guardian {
             before,
             is_given_back: false,
             given_back: None,
+            known_id: 0,
             port_open: false,
             utc: None,
             decoder,
@@ -381,8 +395,11 @@ impl Guardian {
         if let (Some((watch, _)), None) = (self.commanding(), self.takeover) {
             next = match watch.killed_at {
                 Some(at) => at + KILL_WITHIN,
-                None => watch.received_at + self.config.silence,
+                None => watch.life.due(self.config.silence),
             };
+            if let Some((_, until)) = self.given_back {
+                next = next.min(until);
+            }
         }
         if let Some(takeover) = self.takeover {
             match takeover.phase {
@@ -410,9 +427,16 @@ impl Guardian {
             Input::Utc { unix_us } => self.utc = Some((now, unix_us)),
             Input::Connected => {
                 out.log(Severity::Info, text!("a daemon connected"));
-                self.daemon = Some(DaemonWatch { pulse: None, received_at: now, killed_at: None });
+                self.daemon = Some(DaemonWatch { pulse: None, life: Life::new(now), killed_at: None });
             }
-            Input::Pulse(pulse) => self.pulse(now, pulse, out),
+            Input::Pulse(pulse) => {
+                if let Some(watch) = &mut self.daemon {
+                    watch.life.renew(now);
+                }
+                self.pulse(now, pulse, out);
+            }
+            Input::Beat(beat) => self.beat(now, beat, out),
+            Input::Process(sample) => self.judge_process(now, sample, out),
             Input::Gone => self.gone(now, out),
             Input::AutopilotLink(open) => {
                 self.port_open = open;
@@ -447,9 +471,10 @@ impl Guardian {
     /// The daemon with its last pulse, while it commands the aircraft.
     fn commanding(&self) -> Option<(DaemonWatch, Pulse)> {
         let watch = self.daemon?;
+        let given_back = self.given_back.map(|(pulse, _)| pulse);
         let commands = watch.pulse.filter(|pulse| pulse.activity == Activity::Commanding);
-        let pulse = commands.or(self.given_back)?;
-        Some((watch, pulse))
+        // A daemon that was given the aircraft back says more of it when it has received it.
+        Some((watch, given_back.or(commands)?))
     }
 
     /// Gives the aircraft back to a daemon that takes up its flight, while it holds. The report that says so follows the next
@@ -461,38 +486,49 @@ impl Guardian {
             && !takeover.is_low
             && takeover.route != 0
             && now.since(takeover.since) < TAKEN_UP_WITHIN;
-        if !may_be || self.is_given_back || !daemon.takes_up || daemon.system_id != 0 {
+        // By the id that is received here: a daemon that means another aircraft does not get this one.
+        let is_meant = daemon.takes_up != 0 && daemon.takes_up == takeover.system_id && daemon.system_id == 0;
+        if !may_be || self.is_given_back || !is_meant {
             return;
         }
         let modes = Modes::one(Mode::Brake.number());
         let Takeover { route, system_id, switch_channel, .. } = takeover;
         self.before = Before::OnRoute { modes, route };
         self.is_given_back = true;
-        self.given_back = Some(Pulse {
+        let left = Pulse {
             activity: Activity::Commanding,
             system_id,
             ours: modes,
             switch_channel,
             endpoint: self.config.endpoint,
             route: 0,
-            takes_up: false,
-        });
+            takes_up: 0,
+        };
+        self.given_back = Some((left, now + RECEIVED_WITHIN));
         (self.takeover, self.port_open) = (None, false);
         if let Some(watch) = &mut self.daemon {
-            watch.received_at = now;
+            watch.life.renew(now);
         }
         let held_ms = now.since(takeover.since).as_millis();
         out.log(
             Severity::Warning,
             text!(
-                "holding on route {route:016x}: given back after {held_ms} ms to a daemon that takes it up"
+                "system {system_id}, holding on route {route:016x}: given back after {held_ms} ms to a daemon that takes it up"
             ),
         );
     }
 
+    /// A pulse as it was received: a sign of life of a certain age, and, if it is the newest, its content.
+    fn beat(&mut self, now: Instant, beat: Beat, out: &mut Outputs) {
+        let Some(watch) = &mut self.daemon else { return };
+        let is_newest = watch.life.on_beat(now, &beat);
+        if let Some(pulse) = if is_newest { Some(beat.pulse) } else { watch.pulse } {
+            self.pulse(now, pulse, out);
+        }
+    }
+
     fn pulse(&mut self, now: Instant, pulse: Pulse, out: &mut Outputs) {
         let Some(watch) = &mut self.daemon else { return };
-        watch.received_at = now;
         let ours = pulse.endpoint == self.config.endpoint;
         if !ours && watch.pulse.is_none_or(|before| before.endpoint == self.config.endpoint) {
             out.log(Severity::Error, text!("the daemon has another autopilot.endpoint: it is not protected"));
@@ -506,13 +542,35 @@ impl Guardian {
         let cause = self.takeover.map_or(Cause::Ended, |takeover| takeover.cause);
         // Of another autopilot it knows nothing.
         let before = if ours { self.before } else { Before::Unknown };
-        out.report = Some(Report { answer: Answer { stance, cause }, before });
+        let system_id = match self.takeover {
+            _ if !ours => 0,
+            // Known and received are two things: it is named when a heartbeat has shown it.
+            Some(takeover) => takeover.shown.map_or(0, |_| takeover.system_id),
+            None => self.known_id,
+        };
+        out.report = Some(Report { answer: Answer { stance, cause }, before, system_id });
         if !ours {
             return;
         }
-        if pulse.system_id != 0 || pulse.activity == Activity::Commanding {
+        if pulse.system_id != 0 && self.takeover.is_none() {
+            self.known_id = pulse.system_id;
+        }
+        if let Some((left, _)) = self.given_back
+            && pulse.system_id != 0
+        {
             // From here on its own pulses say whether it is succeeded.
             self.given_back = None;
+            if pulse.system_id != left.system_id {
+                let (found, expected) = (pulse.system_id, left.system_id);
+                out.log(
+                    Severity::Error,
+                    text!(
+                        "the daemon received system {found}, given back was system {expected}: taken again"
+                    ),
+                );
+                self.known_id = left.system_id;
+                return self.take_over(now, Cause::NotReceived, left, out);
+            }
         }
         if pulse.system_id != 0 && pulse.activity == Activity::Idle {
             self.is_given_back = false;
@@ -528,7 +586,7 @@ impl Guardian {
         if let (Some(pulse), None) = (left.and_then(|watch| watch.pulse), self.takeover)
             && pulse.endpoint == self.config.endpoint
         {
-            self.before = left_by(pulse, self.before);
+            self.before = self.before.after(pulse);
         }
         match commanding {
             Some((watch, pulse)) if self.takeover.is_none() => {
@@ -548,7 +606,7 @@ impl Guardian {
             cause,
             phase: TakeoverPhase::AwaitingHeartbeat,
             since: now,
-            system_id: pulse.system_id,
+            system_id: if pulse.system_id == 0 { self.known_id } else { pulse.system_id },
             ours: pulse.ours,
             shown: None,
             requested: Mode::Brake,
@@ -568,35 +626,66 @@ impl Guardian {
         });
     }
 
-    fn wake(&mut self, now: Instant, out: &mut Outputs) {
-        if let (Some((watch, pulse)), None) = (self.commanding(), self.takeover) {
-            let silent_at = watch.received_at + self.config.silence;
-            let Some(watch) = &mut self.daemon else { return };
-            match watch.killed_at {
-                None if now >= silent_at + OVERSLEPT => {
-                    out.log(
-                        Severity::Warning,
-                        text!("woken {} ms late: this machine is too slow", now.since(silent_at).as_millis()),
-                    );
-                    watch.received_at = now;
+    /// A sample of the daemon's process was taken.
+    fn judge_process(&mut self, now: Instant, sample: Option<Process>, out: &mut Outputs) {
+        if self.takeover.is_some() || self.commanding().is_none() {
+            return;
+        }
+        let silence = self.config.silence;
+        if let Some(watch) = self.daemon.as_mut().filter(|watch| watch.killed_at.is_none()) {
+            let verdict = watch.life.on_sample(now, silence, sample);
+            self.act_on(now, verdict, out);
+        }
+    }
+
+    fn act_on(&mut self, now: Instant, verdict: Verdict, out: &mut Outputs) {
+        match verdict {
+            Verdict::Wait(line) => {
+                if let Some(line) = line {
+                    out.log(Severity::Warning, line);
                 }
-                None if now >= silent_at => {
-                    let silence_ms = now.since(watch.received_at).as_millis();
-                    out.log(
-                        Severity::Error,
-                        text!("no pulse for {silence_ms} ms: ending the daemon by force"),
-                    );
-                    out.kill = true;
+            }
+            Verdict::Sample => out.sample = true,
+            Verdict::Kill(line) => {
+                out.log(Severity::Error, line);
+                out.kill = true;
+                if let Some(watch) = &mut self.daemon {
                     watch.killed_at = Some(now);
                 }
-                Some(at) if now >= at + KILL_WITHIN => {
-                    out.log(Severity::Error, text!("the hung daemon does not end"));
-                    // From now on it counts as dead.
-                    self.daemon = None;
-                    self.given_back = None;
-                    self.take_over(now, Cause::Hung, pulse, out);
+            }
+            Verdict::Dead(line) => {
+                out.log(Severity::Error, line);
+                self.gone(now, out);
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut Outputs) {
+        if let (Some((_, pulse)), None) = (self.commanding(), self.takeover) {
+            if let Some((left, until)) = self.given_back
+                && now >= until
+            {
+                out.log(
+                    Severity::Error,
+                    text!("system {} was given back and is not received", left.system_id),
+                );
+                self.given_back = None;
+                self.take_over(now, Cause::NotReceived, left, out);
+            } else if let Some(watch) = &mut self.daemon {
+                match watch.killed_at {
+                    None => {
+                        let verdict = watch.life.judge(now, self.config.silence);
+                        self.act_on(now, verdict, out);
+                    }
+                    Some(at) if now >= at + KILL_WITHIN => {
+                        out.log(Severity::Error, text!("the hung daemon does not end"));
+                        // From now on it counts as dead.
+                        self.daemon = None;
+                        self.given_back = None;
+                        self.take_over(now, Cause::Hung, pulse, out);
+                    }
+                    Some(_) => {}
                 }
-                None | Some(_) => {}
             }
         }
         let Some(takeover) = &self.takeover else { return };
@@ -624,7 +713,7 @@ impl Guardian {
             && frame.header.component_id == AUTOPILOT_COMPONENT_ID;
         if is_autopilots {
             if let MavMessage::STATUSTEXT(status) = &frame.message
-                && announces_failsafe(text_of(&*status.text))
+                && announces_failsafe(&printable(&*status.text))
             {
                 takeover.announced_at = Some(now);
             }
@@ -652,15 +741,21 @@ impl Guardian {
             }
         }
         let MavMessage::HEARTBEAT(heartbeat) = &frame.message else { return };
-        let from_autopilot = frame.header.component_id == AUTOPILOT_COMPONENT_ID
-            && (takeover.system_id == 0 || frame.header.system_id == u32::from(takeover.system_id))
-            && heartbeat.autopilot == MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA;
+        let is_armed = heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
+        // Where no daemon has named it, the one that flies in a mode that was asked for.
+        let is_meant = match takeover.system_id {
+            0 => is_armed && takeover.ours.contains(heartbeat.custom_mode),
+            id => frame.header.system_id == u32::from(id),
+        };
+        let from_autopilot = is_meant
+            && frame.header.component_id == AUTOPILOT_COMPONENT_ID
+            && Vehicle::of(heartbeat).is_some_and(Vehicle::is_copter);
         if !from_autopilot {
             return;
         }
         self.outgoing.negotiation.on_frame(now, frame);
         takeover.system_id = u8::try_from(frame.header.system_id).unwrap_or(takeover.system_id);
-        if !heartbeat.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED) {
+        if !is_armed {
             let early = now < takeover.since + ARMING_WITHIN;
             self.before = Before::Ours(Modes::default());
             self.is_given_back = false;
@@ -709,7 +804,7 @@ impl Guardian {
                 out.log(Severity::Info, text!("{why}: released the flight controller after {held_ms} ms"));
                 (self.takeover, self.port_open) = (None, false);
                 if let Some(watch) = &mut self.daemon {
-                    watch.received_at = now;
+                    watch.life.renew(now);
                 }
             }
             Next::To(phase) => {
@@ -790,20 +885,6 @@ impl Guardian {
                 mavlink_version: 3,
             }));
         }
-    }
-}
-
-/// What the next daemon is to know of the aircraft that this one left.
-fn left_by(pulse: Pulse, before: Before) -> Before {
-    match pulse.activity {
-        // It has not heard the autopilot.
-        _ if pulse.system_id == 0 => before,
-        Activity::Idle => Before::Ours(Modes::default()),
-        // It asked for nothing, and the mode has not changed since it came.
-        Activity::IdleArmed if pulse.ours == Modes::default() => before,
-        Activity::IdleArmed | Activity::Commanding => Before::Ours(pulse.ours),
-        Activity::Pilot => Before::Pilot,
-        Activity::Failsafe => Before::Failsafe(pulse.ours),
     }
 }
 

@@ -5,11 +5,11 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Version of both records. Another version is another program: the two refuse each other.
-pub const VERSION: u8 = 3;
-/// Length of an encoded [`Pulse`].
-pub const PULSE_LEN: usize = 21;
+pub const VERSION: u8 = 4;
+/// Length of an encoded [`Beat`].
+pub const PULSE_LEN: usize = 27;
 /// Length of an encoded [`Report`].
-pub const REPORT_LEN: usize = 16;
+pub const REPORT_LEN: usize = 17;
 
 /// What the daemon is doing with its aircraft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +73,20 @@ pub struct Pulse {
     /// The hash of the route in the autopilot while the aircraft is on it and another daemon may take the flight up
     /// (`wingbeat_autopilot::mission::HeldHash`); else 0.
     pub route: u64,
-    /// Whether this daemon, which has not received the autopilot yet, takes up such a flight.
-    pub takes_up: bool,
+    /// The system id of the flight controller whose flight this daemon takes up: the one that the guardian's reports name, and
+    /// no other; 0 for none.
+    pub takes_up: u8,
+}
+
+/// One pulse as it is sent: by a thread that does nothing else, with the age of the driver's last sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beat {
+    /// The content.
+    pub pulse: Pulse,
+    /// The number of the content: a lower one than received is out of date, and a sign of life only.
+    pub sequence: u32,
+    /// The time since the driver's loop turned last, milliseconds.
+    pub driver_age_ms: u16,
 }
 
 /// A number that distinguishes endpoints (FNV-1a, 32 bit).
@@ -93,7 +105,7 @@ pub enum RecordError {
     /// A code that this version does not have.
     #[error("guard socket: found code {found} for {what}, expected 0 to {most}")]
     Code {
-        /// The field: `activity`, `taking up`, `stance`, `cause` or `before`.
+        /// The field: `activity`, `stance`, `cause` or `before`.
         what: &'static str,
         /// The code that was received.
         found: u8,
@@ -102,37 +114,43 @@ pub enum RecordError {
     },
 }
 
-impl Pulse {
-    /// Its bytes.
+impl Beat {
+    /// Returns its bytes.
     pub fn encode(&self) -> [u8; PULSE_LEN] {
-        let activity = Activity::ALL.iter().position(|a| *a == self.activity).unwrap_or_default() as u8;
-        let [m0, m1, m2, m3] = self.ours.0.to_le_bytes();
-        let [e0, e1, e2, e3] = self.endpoint.to_le_bytes();
-        let [r0, r1, r2, r3, r4, r5, r6, r7] = self.route.to_le_bytes();
-        let takes_up = u8::from(self.takes_up);
-        let (id, switch) = (self.system_id, self.switch_channel);
-        [
-            VERSION, activity, id, switch, m0, m1, m2, m3, e0, e1, e2, e3, takes_up, r0, r1, r2, r3, r4, r5,
-            r6, r7,
-        ]
+        let Pulse { activity, system_id, ours, switch_channel, endpoint, route, takes_up } = self.pulse;
+        let activity = Activity::ALL.iter().position(|a| *a == activity).unwrap_or_default() as u8;
+        let mut bytes = [0; PULSE_LEN];
+        let (head, rest) = bytes.split_at_mut(5);
+        head.copy_from_slice(&[VERSION, activity, system_id, switch_channel, takes_up]);
+        let fields = [&ours.0.to_le_bytes()[..], &endpoint.to_le_bytes(), &route.to_le_bytes()];
+        let tail = [&self.sequence.to_le_bytes()[..], &self.driver_age_ms.to_le_bytes()];
+        let all = fields.into_iter().chain(tail).flatten();
+        rest.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
+        bytes
     }
 
-    /// Back from its bytes.
+    /// Returns a beat from its bytes.
     ///
     /// # Errors
     /// Another version, or a code that this version does not have.
     pub fn decode(bytes: &[u8; PULSE_LEN]) -> Result<Self, RecordError> {
-        let [version, activity, system_id, switch_channel, rest @ ..] = *bytes;
-        let [m0, m1, m2, m3, e0, e1, e2, e3, takes_up, route @ ..] = rest;
+        let [version, activity, system_id, switch_channel, takes_up, rest @ ..] = *bytes;
+        let [m0, m1, m2, m3, e0, e1, e2, e3, rest @ ..] = rest;
+        let [r0, r1, r2, r3, r4, r5, r6, r7, s0, s1, s2, s3, a0, a1] = rest;
         if version != VERSION {
             return Err(RecordError::Version(version));
         }
-        let activity = of_code("activity", &Activity::ALL, activity)?;
-        let ours = Modes(u32::from_le_bytes([m0, m1, m2, m3]));
-        let endpoint = u32::from_le_bytes([e0, e1, e2, e3]);
-        let takes_up = of_code("taking up", &[false, true], takes_up)?;
-        let route = u64::from_le_bytes(route);
-        Ok(Self { activity, system_id, ours, switch_channel, endpoint, route, takes_up })
+        let pulse = Pulse {
+            activity: of_code("activity", &Activity::ALL, activity)?,
+            system_id,
+            ours: Modes(u32::from_le_bytes([m0, m1, m2, m3])),
+            switch_channel,
+            endpoint: u32::from_le_bytes([e0, e1, e2, e3]),
+            route: u64::from_le_bytes([r0, r1, r2, r3, r4, r5, r6, r7]),
+            takes_up,
+        };
+        let sequence = u32::from_le_bytes([s0, s1, s2, s3]);
+        Ok(Self { pulse, sequence, driver_age_ms: u16::from_le_bytes([a0, a1]) })
     }
 }
 
@@ -148,6 +166,12 @@ pub enum Cause {
     Ended,
     /// The daemon's pulses stopped while its socket was open.
     Hung,
+    /// The daemon was given the aircraft back and did not receive its flight controller.
+    NotReceived,
+}
+
+impl Cause {
+    const ALL: [Self; 3] = [Self::Ended, Self::Hung, Self::NotReceived];
 }
 
 impl fmt::Display for Cause {
@@ -155,6 +179,7 @@ impl fmt::Display for Cause {
         f.write_str(match self {
             Self::Ended => "the daemon ended",
             Self::Hung => "the daemon hung",
+            Self::NotReceived => "the daemon did not receive it",
         })
     }
 }
@@ -232,6 +257,22 @@ pub enum Before {
     },
 }
 
+impl Before {
+    /// Returns what the next daemon is to know of the aircraft that a daemon left with this pulse.
+    pub(super) fn after(self, pulse: Pulse) -> Self {
+        match pulse.activity {
+            // It has not received the autopilot.
+            _ if pulse.system_id == 0 => self,
+            Activity::Idle => Self::Ours(Modes::default()),
+            // It asked for nothing, and the mode has not changed since it came.
+            Activity::IdleArmed if pulse.ours == Modes::default() => self,
+            Activity::IdleArmed | Activity::Commanding => Self::Ours(pulse.ours),
+            Activity::Pilot => Self::Pilot,
+            Activity::Failsafe => Self::Failsafe(pulse.ours),
+        }
+    }
+}
+
 /// What a guardian answers to a pulse, as it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -239,6 +280,9 @@ pub struct Report {
     pub answer: Answer,
     /// What a daemon that takes the autopilot now is to know. It means nothing while the guardian has the autopilot.
     pub before: Before,
+    /// The system id of the flight controller: while the guardian has it, once a heartbeat was received; else as the last
+    /// daemon knew it. 0 while unknown.
+    pub system_id: u8,
 }
 
 /// What a guardian does.
@@ -264,8 +308,9 @@ impl Report {
         };
         let [m0, m1, m2, m3] = modes.0.to_le_bytes();
         let [r0, r1, r2, r3, r4, r5, r6, r7] = route.to_le_bytes();
-        let hung = u8::from(cause == Cause::Hung);
-        [VERSION, stance, hung, before, m0, m1, m2, m3, r0, r1, r2, r3, r4, r5, r6, r7]
+        let cause = Cause::ALL.iter().position(|c| *c == cause).unwrap_or_default() as u8;
+        let id = self.system_id;
+        [VERSION, stance, cause, before, m0, m1, m2, m3, r0, r1, r2, r3, r4, r5, r6, r7, id]
     }
 
     /// Back from its bytes.
@@ -273,16 +318,18 @@ impl Report {
     /// # Errors
     /// Another version, or a code that this version does not have.
     pub fn decode(bytes: &[u8; REPORT_LEN]) -> Result<Self, RecordError> {
-        let [version, stance, cause, before, m0, m1, m2, m3, route @ ..] = *bytes;
+        let [version, stance, cause, before, m0, m1, m2, m3, r0, r1, r2, r3, r4, r5, r6, r7, system_id] =
+            *bytes;
+        let route = [r0, r1, r2, r3, r4, r5, r6, r7];
         if version != VERSION {
             return Err(RecordError::Version(version));
         }
         let stance = of_code("stance", &Stance::ALL, stance)?;
-        let cause = of_code("cause", &[Cause::Ended, Cause::Hung], cause)?;
+        let cause = of_code("cause", &Cause::ALL, cause)?;
         let modes = Modes(u32::from_le_bytes([m0, m1, m2, m3]));
         let on_route = Before::OnRoute { modes, route: u64::from_le_bytes(route) };
         let all = [Before::Unknown, Before::Ours(modes), Before::Failsafe(modes), Before::Pilot, on_route];
-        Ok(Self { answer: Answer { stance, cause }, before: of_code("before", &all, before)? })
+        Ok(Self { answer: Answer { stance, cause }, before: of_code("before", &all, before)?, system_id })
     }
 }
 
@@ -300,18 +347,19 @@ mod tests {
                 switch_channel: 5,
                 endpoint: fingerprint("serial:/dev/ttyAMA0:921600"),
                 route: 0x0123_4567_89ab_cdef,
-                takes_up: activity == Activity::Idle,
+                takes_up: 7,
             };
-            assert_eq!(Pulse::decode(&pulse.encode()), Ok(pulse));
+            let beat = Beat { pulse, sequence: 0x89ab_cdef, driver_age_ms: 1_234 };
+            assert_eq!(Beat::decode(&beat.encode()), Ok(beat));
         }
         for stance in Stance::ALL {
-            for cause in [Cause::Ended, Cause::Hung] {
+            for cause in Cause::ALL {
                 let modes = Modes::one(4).with(Modes::one(17));
                 let on_route = Before::OnRoute { modes, route: u64::MAX - 1 };
                 for before in
                     [Before::Unknown, Before::Ours(modes), Before::Failsafe(modes), Before::Pilot, on_route]
                 {
-                    let report = Report { answer: Answer { stance, cause }, before };
+                    let report = Report { answer: Answer { stance, cause }, before, system_id: 9 };
                     assert_eq!(Report::decode(&report.encode()), Ok(report));
                 }
             }
@@ -329,13 +377,13 @@ mod tests {
         assert_eq!(refused([VERSION, 6, 1, 4]), Ok(()));
         assert_eq!(refused([9, 6, 1, 3]), Err(RecordError::Version(9)));
         assert_eq!(refused([VERSION, 7, 0, 0]), code("stance", 7, 6));
-        assert_eq!(refused([VERSION, 0, 2, 0]), code("cause", 2, 1));
+        assert_eq!(refused([VERSION, 0, 3, 0]), code("cause", 3, 2));
         assert_eq!(refused([VERSION, 0, 0, 5]), code("before", 5, 4));
         for version in 0..=u8::MAX {
             for activity in 0..=u8::MAX {
                 let mut bytes = [0xff; PULSE_LEN];
-                (bytes[0], bytes[1], bytes[12]) = (version, activity, 1);
-                assert_eq!(Pulse::decode(&bytes).is_ok(), version == VERSION && activity <= 4);
+                (bytes[0], bytes[1]) = (version, activity);
+                assert_eq!(Beat::decode(&bytes).is_ok(), version == VERSION && activity <= 4);
             }
         }
     }

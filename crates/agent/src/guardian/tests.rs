@@ -22,6 +22,8 @@ struct Bench {
     kills: usize,
     report: Option<Report>,
     log: String,
+    /// What a sample of the daemon's process shows; none where it cannot be read.
+    process: Option<fn(Instant) -> Process>,
 }
 
 impl Bench {
@@ -43,6 +45,7 @@ impl Bench {
             kills: 0,
             report: None,
             log: String::new(),
+            process: None,
         }
     }
 
@@ -60,6 +63,13 @@ impl Bench {
     fn feed(&mut self, input: Input<'_>) {
         let mut out = Outputs::default();
         self.guardian.handle(self.now, input, &mut out);
+        if out.sample {
+            for entry in &out.log {
+                writeln!(self.log, "{}", entry.text).unwrap();
+            }
+            let sample = self.process.map(|process| process(self.now));
+            self.guardian.handle(self.now, Input::Process(sample), &mut out);
+        }
         Decoder::default().push(&out.autopilot, |frame| {
             assert_eq!(frame.header.component_id, COMPONENT_ID);
             match frame.message {
@@ -147,7 +157,7 @@ impl Bench {
 
 fn pulse(activity: Activity, ours: &[Mode]) -> Pulse {
     let ours = ours.iter().fold(Modes::default(), |all, m| all.with(Modes::one(m.number())));
-    Pulse { activity, system_id: 1, ours, switch_channel: 5, endpoint: ENDPOINT, route: 0, takes_up: false }
+    Pulse { activity, system_id: 1, ours, switch_channel: 5, endpoint: ENDPOINT, route: 0, takes_up: 0 }
 }
 
 #[test]
@@ -498,7 +508,7 @@ fn other_systems_on_the_line_decide_nothing() {
 
 /// A daemon that has not received the autopilot and takes up a flight, or does not.
 fn beginner(takes_up: bool) -> Pulse {
-    Pulse { system_id: 0, takes_up, ..pulse(Activity::Idle, &[]) }
+    Pulse { system_id: 0, takes_up: u8::from(takes_up), ..pulse(Activity::Idle, &[]) }
 }
 
 /// A daemon on a route dies, and the guardian holds the aircraft since two seconds.
@@ -607,5 +617,147 @@ fn an_aircraft_is_kept_from_a_daemon_that_does_not_take_it_up_or_comes_too_late(
         bench.feed(Input::Connected);
         bench.feed(Input::Pulse(beginner(true)));
         assert_eq!(!bench.guardian.wants_port(), is_given_back, "{late_s} s");
+    }
+}
+
+/// A process that waited for a processor for this share of the time, per cent.
+fn process(now: Instant, state: ProcessState, waited_percent: u64) -> Process {
+    let passed_ms = now.as_millis() as u64;
+    let waited = Duration::from_millis(passed_ms * waited_percent / 100);
+    Process { state, ran: Duration::ZERO, waited, load_percent: 2_310 }
+}
+
+/// When a commanding daemon, silent from now on, was killed and when the aircraft was taken, milliseconds.
+fn silent(sampled: Option<fn(Instant) -> Process>) -> (Option<u64>, Option<u64>, Bench) {
+    let mut bench = Bench::new(Then::Land);
+    bench.process = sampled;
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(pulse(Activity::Commanding, &[Mode::Guided])));
+    let begun = bench.now;
+    let (mut killed, mut taken) = (None, None);
+    for ms in 0..6_000 {
+        bench.now = begun + Duration::from_millis(ms);
+        if bench.now >= bench.guardian.poll_timeout() {
+            bench.feed(Input::Wake);
+        }
+        killed = killed.or((bench.kills > 0).then_some(ms));
+        taken = taken.or(bench.guardian.wants_port().then_some(ms));
+    }
+    (killed, taken, bench)
+}
+
+#[test]
+fn a_late_daemon_is_given_one_second_more_and_a_hung_one_none() {
+    // Waits for a processor, or for a disk: the loss budget is one second.
+    for sampled in [
+        (|now| process(now, ProcessState::Runnable, 90)) as fn(Instant) -> Process,
+        |now| process(now, ProcessState::Sleeps, 30),
+        |now| process(now, ProcessState::WaitsForDisk, 0),
+    ] {
+        let (killed, taken, bench) = silent(Some(sampled));
+        assert_eq!((killed, taken), (Some(2_000), Some(2_500)), "{}", bench.log);
+        assert!(bench.log.contains("late, waited") && bench.log.contains("load 23.1"), "{}", bench.log);
+    }
+    // Stopped, asleep, or busy without turning its loop; or not to be read.
+    for sampled in [
+        Some((|now| process(now, ProcessState::Stopped, 90)) as fn(Instant) -> Process),
+        Some(|now| process(now, ProcessState::Sleeps, 0)),
+        Some(|now| process(now, ProcessState::Runnable, 10)),
+        None,
+    ] {
+        let (killed, taken, bench) = silent(sampled);
+        assert_eq!((killed, taken), (Some(1_000), Some(1_500)), "{}", bench.log);
+        assert!(bench.log.contains("no pulse for 1000 ms: ending the daemon by force"), "{}", bench.log);
+    }
+    // Dead: at the first look at its process, without a kill.
+    let (killed, taken, bench) = silent(Some(|now| process(now, ProcessState::Ended, 0)));
+    assert_eq!((killed, taken), (None, Some(500)), "{}", bench.log);
+}
+
+#[test]
+fn pulses_of_a_thread_do_not_cover_for_a_driver_that_hangs() {
+    let mut bench = Bench::new(Then::Land);
+    bench.process = Some(|now| process(now, ProcessState::Sleeps, 0));
+    bench.feed(Input::Connected);
+    let content = pulse(Activity::Commanding, &[Mode::Guided]);
+    let begun = bench.now;
+    let mut killed = None;
+    for ms in (0..3_000).step_by(100) {
+        bench.now = begun + Duration::from_millis(ms);
+        if ms % 200 == 0 {
+            // The driver's loop turned last after a second.
+            let driver_age_ms = ms.saturating_sub(1_000) as u16;
+            bench.feed(Input::Beat(Beat { pulse: content, sequence: 1, driver_age_ms }));
+        }
+        if bench.now >= bench.guardian.poll_timeout() {
+            bench.feed(Input::Wake);
+        }
+        killed = killed.or((bench.kills > 0).then_some(ms));
+    }
+    assert_eq!(killed, Some(2_000), "{}", bench.log);
+    assert!(bench.log.contains("its driver has not turned for 1000 ms"), "{}", bench.log);
+}
+
+#[test]
+fn a_content_that_is_out_of_date_is_a_sign_of_life_only() {
+    let mut bench = Bench::new(Then::Land);
+    bench.feed(Input::Connected);
+    let beat =
+        |sequence, mode| Beat { pulse: pulse(Activity::Commanding, &[mode]), sequence, driver_age_ms: 0 };
+    bench.feed(Input::Beat(beat(7, Mode::Auto)));
+    bench.feed(Input::Beat(beat(6, Mode::Guided)));
+    bench.feed(Input::Gone);
+    bench.feed(Input::AutopilotLink(true));
+    bench.seconds(1, Mode::Auto);
+    assert!(bench.guardian.wants_port(), "AUTO was asked for last: {}", bench.log);
+}
+
+#[test]
+fn an_aircraft_is_given_back_by_its_id_and_taken_again_where_it_is_not_received() {
+    let takes = |takes_up| Pulse { system_id: 0, takes_up, ..pulse(Activity::Idle, &[]) };
+    // A daemon that means another flight controller, or none: the guardian keeps the aircraft, and lands it.
+    for takes_up in [0, 2] {
+        let mut bench = held_on_route(77);
+        bench.feed(Input::Connected);
+        for _ in 0..11 {
+            bench.feed(Input::Pulse(takes(takes_up)));
+            assert_eq!(bench.report.unwrap().system_id, 1, "the daemon learns which is held");
+            bench.seconds(1, Mode::Brake);
+            assert!(bench.guardian.wants_port(), "{}", bench.log);
+        }
+        assert_eq!(bench.asked.last().unwrap().1, Mode::Land);
+    }
+    // Given back, and received: it is the daemon's.
+    let mut bench = held_on_route(77);
+    bench.feed(Input::Connected);
+    bench.feed(Input::Pulse(takes(1)));
+    assert!(!bench.guardian.wants_port());
+    bench.now = bench.now + Duration::from_millis(900);
+    bench.feed(Input::Pulse(pulse(Activity::Commanding, &[Mode::Brake])));
+    for _ in 0..20 {
+        bench.now = bench.now + Duration::from_millis(500);
+        bench.feed(Input::Pulse(pulse(Activity::Commanding, &[Mode::Brake])));
+        assert!(!bench.guardian.wants_port(), "{}", bench.log);
+    }
+    // Given back, and not received, or another received: taken again, and landed.
+    for (other, within_ms) in [(None, 4_000), (Some(2), 500)] {
+        let mut bench = held_on_route(77);
+        bench.feed(Input::Connected);
+        bench.feed(Input::Pulse(takes(1)));
+        let begun = bench.now;
+        while !bench.guardian.wants_port() {
+            bench.now = bench.now + Duration::from_millis(100);
+            assert!(bench.now.since(begun) <= Duration::from_millis(within_ms), "{}", bench.log);
+            let system_id = other.unwrap_or(0);
+            bench.feed(Input::Pulse(Pulse { system_id, ..pulse(Activity::Commanding, &[Mode::Brake]) }));
+            if bench.now >= bench.guardian.poll_timeout() {
+                bench.feed(Input::Wake);
+            }
+        }
+        bench.feed(Input::Pulse(takes(1)));
+        assert_eq!(bench.report.unwrap().answer.cause, Cause::NotReceived);
+        bench.feed(Input::AutopilotLink(true));
+        bench.seconds(12, Mode::Brake);
+        assert_eq!(bench.asked.last().unwrap().1, Mode::Land, "{}", bench.log);
     }
 }

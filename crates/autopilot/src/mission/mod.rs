@@ -86,6 +86,11 @@ impl Item {
         Self::command(MavCmd::MAV_CMD_DO_CHANGE_SPEED, [1.0, speed_m_s, -1.0, 0.0])
     }
 
+    /// Turn the nose to this heading, degrees clockwise from north, while the aircraft flies to the next waypoint.
+    pub fn yaw(yaw_deg: f32) -> Self {
+        Self::command(MavCmd::MAV_CMD_CONDITION_YAW, [yaw_deg, 0.0, 0.0, 0.0])
+    }
+
     fn of(m: &MISSION_ITEM_INT_DATA) -> Self {
         Self {
             command: m.command,
@@ -119,7 +124,7 @@ impl Item {
     }
 
     /// Where it is, with the height as ArduCopter stores it.
-    fn held(&self) -> RelativePosition {
+    pub fn held(&self) -> RelativePosition {
         RelativePosition {
             latitude_e7: self.latitude_e7,
             longitude_e7: self.longitude_e7,
@@ -155,6 +160,7 @@ impl Item {
         );
         let compared: &[usize] = match self.command {
             MavCmd::MAV_CMD_DO_CHANGE_SPEED => &[0, 1],
+            MavCmd::MAV_CMD_CONDITION_YAW => &[0, 3],
             MavCmd::MAV_CMD_NAV_WAYPOINT
             | MavCmd::MAV_CMD_NAV_LOITER_TIME
             | MavCmd::MAV_CMD_NAV_LOITER_TURNS
@@ -169,7 +175,11 @@ impl Item {
         let same_altitude = fence
             || (libm::fabsf(self.altitude_m - other.altitude_m) <= ALTITUDE_CUT_M
                 && is_relative(self.frame) == is_relative(other.frame));
-        let same_param = |i: usize| libm::fabsf(self.params[i] - other.params[i]) <= 0.5;
+        // Speeds and headings are stored as they come, times and turns as whole numbers.
+        let is_exact =
+            matches!(self.command, MavCmd::MAV_CMD_DO_CHANGE_SPEED | MavCmd::MAV_CMD_CONDITION_YAW);
+        let most = if is_exact { 0.005 } else { 0.5 };
+        let same_param = |i: usize| libm::fabsf(self.params[i] - other.params[i]) <= most;
         self.command == other.command
             && (!has_position || (same_position && same_altitude))
             && compared.iter().all(|&i| same_param(i))
@@ -213,41 +223,133 @@ impl ItemList for Items {
     }
 }
 
-/// The items of a route, of which `position` names the waypoints: home, a take-off to the height of the first waypoint,
-/// the waypoints.
-#[derive(Clone, Copy, Debug)]
-pub struct RouteItems<F> {
-    waypoints: usize,
-    position: F,
+/// Parts of a leg besides the position of its waypoint. The speed and the yaw are items before the waypoint's, the hold is
+/// a parameter of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LegItems {
+    /// Hold at the waypoint, seconds.
+    pub hold_s: u16,
+    /// Speed over the ground from this leg on, metres per second.
+    pub speed_m_s: Option<f32>,
+    /// Yaw on this leg, degrees clockwise from north.
+    pub yaw_deg: Option<f32>,
 }
 
-impl<F: Fn(usize) -> Option<RelativePosition>> RouteItems<F> {
-    /// Of so many waypoints.
-    ///
-    /// # Errors
-    /// There are more than fit; the number that was found.
-    pub fn new(waypoints: usize, position: F) -> Result<Self, usize> {
-        if waypoints > ROUTE_MAX { Err(waypoints) } else { Ok(Self { waypoints, position }) }
+impl LegItems {
+    /// Number of items before the waypoint.
+    fn count(&self) -> usize {
+        usize::from(self.speed_m_s.is_some()) + usize::from(self.yaw_deg.is_some())
     }
 }
 
-impl<F: Fn(usize) -> Option<RelativePosition>> ItemList for RouteItems<F> {
+/// The items of a route: home, a take-off, and for each leg its speed, its yaw and its waypoint.
+///
+/// ArduCopter runs the first item before a waypoint when the leg before ends, and resets the yaw when the next waypoint
+/// begins: a yaw that comes second holds. A leg with a yaw should therefore state its speed.
+#[derive(Clone, Copy, Debug)]
+pub struct RouteItems<P, L> {
+    waypoints: usize,
+    /// Number of speeds and yaws.
+    extras: usize,
+    /// Height above home at which the take-off ends, millimetres.
+    take_off_mm: i32,
+    position: P,
+    leg: L,
+}
+
+/// Where an item of a route belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RouteItem {
+    Speed(usize),
+    Yaw(usize),
+    Waypoint(usize),
+}
+
+impl<P: Fn(usize) -> Option<RelativePosition>, L: Fn(usize) -> LegItems> RouteItems<P, L> {
+    /// Creates the list of so many waypoints; `position` and `leg` name the parts of each.
+    ///
+    /// # Errors
+    /// The number of items besides home and the take-off, where they do not fit.
+    pub fn new(waypoints: usize, position: P, leg: L) -> Result<Self, usize> {
+        if waypoints > ROUTE_MAX {
+            return Err(waypoints);
+        }
+        let extras = (0..waypoints).map(|waypoint| leg(waypoint).count()).sum();
+        if waypoints + extras > ROUTE_MAX {
+            return Err(waypoints + extras);
+        }
+        let take_off_mm = position(0).map_or(0, |first| first.height_mm);
+        Ok(Self { waypoints, extras, take_off_mm, position, leg })
+    }
+
+    /// Sets the height above home at which the take-off ends, millimetres.
+    #[must_use]
+    pub fn with_take_off(self, take_off_mm: i32) -> Self {
+        Self { take_off_mm, ..self }
+    }
+
+    /// Where an item belongs; `None` for home, the take-off and past the last.
+    fn place(&self, index: usize) -> Option<RouteItem> {
+        let mut left = index.checked_sub(usize::from(FIRST_WAYPOINT))?;
+        if self.extras == 0 {
+            return (left < self.waypoints).then_some(RouteItem::Waypoint(left));
+        }
+        for waypoint in 0..self.waypoints {
+            let leg = (self.leg)(waypoint);
+            let count = leg.count();
+            if left < count {
+                let is_speed = left == 0 && leg.speed_m_s.is_some();
+                return Some(if is_speed { RouteItem::Speed(waypoint) } else { RouteItem::Yaw(waypoint) });
+            }
+            if left == count {
+                return Some(RouteItem::Waypoint(waypoint));
+            }
+            left -= count + 1;
+        }
+        None
+    }
+
+    /// The waypoint that an item is; `None` for every other item.
+    pub fn waypoint(&self, seq: u16) -> Option<u16> {
+        match self.place(usize::from(seq))? {
+            RouteItem::Waypoint(waypoint) => u16::try_from(waypoint).ok(),
+            RouteItem::Speed(_) | RouteItem::Yaw(_) => None,
+        }
+    }
+
+    /// The waypoint that was reached last by an aircraft that is at an item; `None` before the second waypoint.
+    pub fn reached_before(&self, seq: u16) -> Option<u16> {
+        let (RouteItem::Speed(waypoint) | RouteItem::Yaw(waypoint) | RouteItem::Waypoint(waypoint)) =
+            self.place(usize::from(seq))?;
+        u16::try_from(waypoint).ok()?.checked_sub(1)
+    }
+}
+
+impl<P: Fn(usize) -> Option<RelativePosition>, L: Fn(usize) -> LegItems> ItemList for RouteItems<P, L> {
     fn count(&self) -> usize {
-        self.waypoints + usize::from(FIRST_WAYPOINT)
+        self.waypoints + self.extras + usize::from(FIRST_WAYPOINT)
     }
     fn item(&self, index: usize) -> Option<Item> {
         let first = || {
             (self.position)(0).unwrap_or(RelativePosition { latitude_e7: 0, longitude_e7: 0, height_mm: 0 })
         };
-        match index.checked_sub(usize::from(FIRST_WAYPOINT)) {
-            None if index == 0 => Some(Item::waypoint(first())),
-            None => Some(Item::take_off(first())),
-            Some(waypoint) => (self.position)(waypoint).map(Item::waypoint),
+        if index < usize::from(FIRST_WAYPOINT) {
+            let take_off = RelativePosition { height_mm: self.take_off_mm, ..first() };
+            return Some(if index == 0 { Item::waypoint(first()) } else { Item::take_off(take_off) });
+        }
+        match self.place(index)? {
+            RouteItem::Speed(waypoint) => (self.leg)(waypoint).speed_m_s.map(Item::speed),
+            RouteItem::Yaw(waypoint) => (self.leg)(waypoint).yaw_deg.map(Item::yaw),
+            RouteItem::Waypoint(waypoint) => {
+                let hold_s = f32::from((self.leg)(waypoint).hold_s);
+                let item = Item::waypoint((self.position)(waypoint)?);
+                Some(Item { params: [hold_s, 0.0, 0.0, 0.0], ..item })
+            }
         }
     }
 }
 
-/// The item of a route's first waypoint, after home and the take-off.
+/// The first item of a route after home and the take-off.
 pub const FIRST_WAYPOINT: u16 = 2;
 
 /// The items of a route in one list ([`RouteItems`]).
@@ -255,7 +357,7 @@ pub const FIRST_WAYPOINT: u16 = 2;
 /// # Errors
 /// More waypoints than fit; the number that was found.
 pub fn items_of(route: impl ExactSizeIterator<Item = RelativePosition> + Clone) -> Result<Items, usize> {
-    let list = RouteItems::new(route.len(), |i| route.clone().nth(i))?;
+    let list = RouteItems::new(route.len(), |i| route.clone().nth(i), |_| LegItems::default())?;
     Ok((0..list.count()).filter_map(|i| list.item(i)).collect())
 }
 
@@ -284,15 +386,62 @@ impl HeldHash {
         let index = RelativePosition { latitude_e7: waypoint as i32, longitude_e7: 0, height_mm: 0 };
         self.0 = self.0.wrapping_add(hash([index, held].into_iter()));
     }
+    /// Takes an item as it was read back, once; items count from the first after the take-off. A waypoint without a hold is one
+    /// of [`HeldHash::add`].
+    pub fn add_item(&mut self, index: usize, item: &Item) {
+        let is_plain = item.command == MavCmd::MAV_CMD_NAV_WAYPOINT && item.params[0] == 0.0;
+        if !is_plain {
+            let hundredths = |value: f32| libm::roundf(value * 100.0) as i32;
+            let [first, second, _, fourth] = item.params.map(hundredths);
+            let params = RelativePosition { latitude_e7: first, longitude_e7: second, height_mm: fourth };
+            let kind = RelativePosition {
+                latitude_e7: index as i32,
+                longitude_e7: item.command as i32,
+                height_mm: 1,
+            };
+            self.0 = self.0.wrapping_add(hash([kind, params].into_iter()));
+        }
+        if item.command == MavCmd::MAV_CMD_NAV_WAYPOINT {
+            self.add(index, item.held());
+        }
+    }
     /// The hash, never 0.
     pub fn value(self) -> u64 {
         self.0.max(1)
     }
 }
 
-/// Whether an autopilot that was sent the first may hold the second, both waypoints of a route.
-pub fn may_hold(sent: RelativePosition, held: RelativePosition) -> bool {
-    Item::waypoint(sent).is_held_as(&Item::waypoint(held))
+/// Whether an autopilot that was sent the first may hold the second.
+pub fn may_hold(sent: &Item, held: &Item) -> bool {
+    sent.is_held_as(held)
+}
+
+/// The hash of a route with the parts of its legs besides the waypoints ([`hash`]); that of the waypoints where there are
+/// none.
+pub fn hash_with(
+    route: impl ExactSizeIterator<Item = RelativePosition>,
+    leg: impl Fn(usize) -> LegItems,
+) -> u64 {
+    let legs = route.len();
+    let waypoints = hash(route);
+    let hundredths = |value: Option<f32>| value.map_or(-1, |value| libm::roundf(value * 100.0) as i32);
+    let extras = |index: usize| {
+        let LegItems { hold_s, speed_m_s, yaw_deg } = leg(index);
+        let kind =
+            RelativePosition { latitude_e7: index as i32, longitude_e7: i32::from(hold_s), height_mm: 0 };
+        let values = RelativePosition {
+            latitude_e7: hundredths(speed_m_s),
+            longitude_e7: hundredths(yaw_deg),
+            height_mm: 0,
+        };
+        [kind, values]
+    };
+    let stated = |index: &usize| leg(*index) != LegItems::default();
+    if (0..legs).any(|index| stated(&index)) {
+        waypoints ^ hash((0..legs).filter(stated).flat_map(extras))
+    } else {
+        waypoints
+    }
 }
 
 /// The first item that is compared: item 0 of a mission is the autopilot's home.
@@ -360,10 +509,17 @@ mod tests {
             assert_eq!(old, new, "both cut, and what they report rounds to the same");
             let cut_mm = (height_mm - old.height_mm) * height_mm.signum();
             assert_eq!(cut_mm, height_mm.abs() % 10, "{height_mm} mm are held as {}", old.height_mm);
-            assert!(may_hold(sent, old), "{height_mm} mm are held as {}", old.height_mm);
+            assert!(
+                may_hold(&Item::waypoint(sent), &Item::waypoint(old)),
+                "{height_mm} mm are held as {}",
+                old.height_mm
+            );
             for other_mm in [-21, -20, -12, 12, 20, 21] {
                 // Held by none of what was sent: farther than any cut.
-                assert!(!may_hold(sent, at(height_mm + other_mm)), "{height_mm} mm as {other_mm} more");
+                assert!(
+                    !may_hold(&Item::waypoint(sent), &Item::waypoint(at(height_mm + other_mm))),
+                    "{height_mm} mm as {other_mm} more"
+                );
             }
         }
     }

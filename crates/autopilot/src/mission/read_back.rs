@@ -1,6 +1,6 @@
 //! Reads back a route that was loaded before this companion began: for an aircraft that is found in flight.
 //!
-//! The waypoints are handed to the caller as they come, in any order, so that nothing is kept twice.
+//! The items are handed to the caller as they come, in any order, so that nothing is kept twice.
 
 use wingbeat_geo::{Duration, Instant, ROUTE_MAX};
 
@@ -8,7 +8,6 @@ use super::reader::{ListReader, Reply};
 use super::{FIRST_WAYPOINT, HeldHash, ITEMS_MAX, Item, centimetres};
 use crate::dialect::{MavCmd, MavMessage, MavMissionType};
 use crate::job::{Failure, Progress, Transmit};
-use crate::target::RelativePosition;
 
 /// An aircraft that holds waits no longer: 602 items take 12 s at 57 600 baud.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(40);
@@ -40,8 +39,8 @@ impl ReadBack {
         if self.failed.is_some() { Instant::ZERO } else { self.reader.due().min(self.give_up_at) }
     }
 
-    /// How many waypoints the autopilot holds, once that is known.
-    pub fn waypoints(&self) -> Option<usize> {
+    /// Number of items after the take-off, once that is known.
+    pub fn items(&self) -> Option<usize> {
         self.count.map(|count| usize::from(count.saturating_sub(FIRST_WAYPOINT)))
     }
 
@@ -50,13 +49,9 @@ impl ReadBack {
         self.held.value()
     }
 
-    /// Takes the autopilot's side of the transfer; `take` is given each waypoint with its index, once.
-    pub fn on_message(
-        &mut self,
-        now: Instant,
-        message: &MavMessage,
-        mut take: impl FnMut(usize, RelativePosition),
-    ) {
+    /// Takes the autopilot's side of the transfer; `take` is given each item after the take-off with its index from there,
+    /// once: waypoints, speeds and yaws.
+    pub fn on_message(&mut self, now: Instant, message: &MavMessage, mut take: impl FnMut(usize, &Item)) {
         if self.failed.is_some() || self.reader.is_complete() {
             return;
         }
@@ -78,14 +73,17 @@ impl ReadBack {
                 self.count = Some(count);
                 self.reader.read_from(now, super::first_of(MavMissionType::MAV_MISSION_TYPE_MISSION), count);
             }
-            Reply::Item(m) => match waypoint(m.seq, &Item::of(m)) {
-                Ok(Some((index, position))) => {
-                    self.held.add(index, position);
-                    take(index, position);
+            Reply::Item(m) => {
+                let item = Item::of(m);
+                match route_item(m.seq, &item) {
+                    Ok(Some(index)) => {
+                        self.held.add_item(index, &item);
+                        take(index, &item);
+                    }
+                    Ok(None) => {}
+                    Err(failure) => self.failed = Some(failure),
                 }
-                Ok(None) => {}
-                Err(failure) => self.failed = Some(failure),
-            },
+            }
         }
     }
 
@@ -108,21 +106,21 @@ impl ReadBack {
     }
 }
 
-/// The waypoint of an item of a route; none of its take-off.
-fn waypoint(seq: u16, item: &Item) -> Result<Option<(usize, RelativePosition)>, Failure> {
+#[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
+/// The index of an item of a route after its take-off; none of its take-off.
+fn route_item(seq: u16, item: &Item) -> Result<Option<usize>, Failure> {
     // Outside of what any fence permits it is none of ours, and in millimetres it would not fit.
     let is_place = super::is_relative(item.frame) && centimetres(item.altitude_m).unsigned_abs() <= 1_000_000;
-    let position = item.held();
+    let within = |value: f32, end: f32| (0.0..end).contains(&value);
+    let is_part = match item.command {
+        MavCmd::MAV_CMD_NAV_WAYPOINT => is_place && within(item.params[0], 65_536.0),
+        MavCmd::MAV_CMD_DO_CHANGE_SPEED => within(item.params[1], 100.005) && item.params[1] > 0.0,
+        MavCmd::MAV_CMD_CONDITION_YAW => within(item.params[0], 360.0) && item.params[3] == 0.0,
+        _ => false,
+    };
     match seq.checked_sub(FIRST_WAYPOINT).map(usize::from) {
         None if item.command == MavCmd::MAV_CMD_NAV_TAKEOFF => Ok(None),
-        Some(index)
-            if index < ROUTE_MAX
-                && is_place
-                && item.command == MavCmd::MAV_CMD_NAV_WAYPOINT
-                && item.params[0] == 0.0 =>
-        {
-            Ok(Some((index, position)))
-        }
+        Some(index) if index < ROUTE_MAX && is_part => Ok(Some(index)),
         None | Some(_) => Err(Failure::NoRoute { seq }),
     }
 }
@@ -135,6 +133,7 @@ mod tests {
     use crate::job::testing::sent;
     use crate::mission::testing::{COPTER_3, COPTER_4, Copter, ROUNDS};
     use crate::mission::{ItemList as _, Items, Transfer, items_of};
+    use crate::target::RelativePosition;
     use core::cell::RefCell;
     use std::vec::Vec;
 
@@ -149,14 +148,14 @@ mod tests {
 
     /// An autopilot that holds a list, of which one answer in `lose` is lost; every other comes twice. How it ended, what was
     /// read, and when.
-    fn run(held: impl Fn(u32) -> Items, lose: u32) -> (Progress, Vec<(usize, RelativePosition)>, u64) {
+    fn run(held: impl Fn(u32) -> Items, lose: u32) -> (Progress, Vec<(usize, Item)>, u64) {
         let (job, mut read) = (RefCell::new(ReadBack::new(Instant::ZERO)), Vec::new());
         let (progress, ended_ms) = serve(
             held,
             lose,
             |now, t| job.borrow_mut().poll(now, t),
             |now, answer| {
-                job.borrow_mut().on_message(now, answer, |index, position| read.push((index, position)));
+                job.borrow_mut().on_message(now, answer, |index, item| read.push((index, *item)));
             },
         );
         read.sort_by_key(|(index, _)| *index);
@@ -214,7 +213,7 @@ mod tests {
     #[test]
     fn a_route_is_read_back_whole_over_a_line_that_loses_answers() {
         for (count, lose) in [(2, 0), (40, 0), (40, 2), (600, 7)] {
-            let expected: Vec<_> = route(count).into_iter().enumerate().collect();
+            let expected: Vec<_> = route(count).into_iter().map(Item::waypoint).enumerate().collect();
             let (progress, read, _) = run(|_| holding(&route(count)), lose);
             assert_eq!((progress, read), (Progress::Done, expected), "{count}, one in {lose} lost");
         }
@@ -275,8 +274,13 @@ mod tests {
         let no_route = |seq| Progress::Failed(Failure::NoRoute { seq });
         assert_eq!(with(0, |i| *i = Item::return_to_launch()), Progress::Done, "home is not read");
         assert_eq!(with(1, |i| i.command = MavCmd::MAV_CMD_NAV_WAYPOINT), no_route(1));
-        assert_eq!(with(4, |i| *i = Item::speed(5.0)), no_route(4));
-        assert_eq!(with(3, |i| i.params[0] = 10.0), no_route(3));
+        assert_eq!(with(4, |i| *i = Item::speed(5.0)), Progress::Done, "a speed of a leg");
+        assert_eq!(with(4, |i| *i = Item::speed(0.0)), no_route(4));
+        assert_eq!(with(4, |i| *i = Item::yaw(90.0)), Progress::Done, "a yaw of a leg");
+        assert_eq!(with(4, |i| *i = Item { params: [90.0, 0.0, 0.0, 1.0], ..Item::yaw(0.0) }), no_route(4));
+        assert_eq!(with(3, |i| i.params[0] = 10.0), Progress::Done, "a hold");
+        assert_eq!(with(3, |i| i.params[0] = -1.0), no_route(3));
+        assert_eq!(with(3, |i| i.command = MavCmd::MAV_CMD_NAV_LAND), no_route(3));
         assert_eq!(with(3, |i| i.frame = MavFrame::MAV_FRAME_GLOBAL), no_route(3));
         assert_eq!(with(3, |i| i.altitude_m = 3.0e6), no_route(3));
         assert_eq!(with(3, |i| i.altitude_m = f32::NAN), Progress::Done, "as ArduCopter stores it: zero");

@@ -125,8 +125,8 @@ impl Transfer {
                     if !items.item(usize::from(m.seq)).is_some_and(|item| item.is_held_as(&found)) {
                         self.failed = Some(Failure::Different { seq: m.seq });
                     }
-                    if let Some(waypoint) = m.seq.checked_sub(FIRST_WAYPOINT) {
-                        self.held.add(usize::from(waypoint), found.held());
+                    if let Some(index) = m.seq.checked_sub(FIRST_WAYPOINT) {
+                        self.held.add_item(usize::from(index), &found);
                     }
                 }
             }

@@ -64,6 +64,8 @@ pub struct List {
     rounds: u8,
     changes: u8,
     failed: Option<Fault>,
+    /// Whether a parameter beyond the announced end of the list came.
+    has_more: bool,
 }
 
 impl List {
@@ -78,11 +80,12 @@ impl List {
             rounds: 0,
             changes: 0,
             failed: None,
+            has_more: false,
         }
     }
     /// When the job is due.
     pub fn due(&self) -> Instant {
-        if self.is_complete() || self.failed.is_some() { Instant::ZERO } else { self.due }
+        if self.failed.is_some() { Instant::ZERO } else { self.due }
     }
     /// Parameters received so far, and the length of the list.
     pub fn progress(&self) -> (u16, Option<u16>) {
@@ -101,8 +104,9 @@ impl List {
     pub fn on_message(&mut self, now: Instant, message: &MavMessage) -> Option<Result<Listed, BadValue>> {
         let MavMessage::PARAM_VALUE(m) = message else { return None };
         let (index, count) = (m.param_index, m.param_count);
-        // The answer to another station's request by name has no index.
         if index >= count || self.failed.is_some() {
+            // The answer to another station's request by name has no index; any other lies beyond the announced end.
+            self.has_more |= index != u16::MAX;
             return None;
         }
         if usize::from(count) > LISTED_MAX {
@@ -131,6 +135,10 @@ impl List {
             _ => now + QUIET / 3,
         };
         self.awaited = self.awaited.saturating_sub(1);
+        if self.is_complete() {
+            // More may follow than was announced: then the list is not whole.
+            self.due = now + QUIET / 3;
+        }
         Some(value_of(m).map(|(name, value)| Listed { index, count, name, value }))
     }
 
@@ -139,11 +147,14 @@ impl List {
         if let Some(fault) = self.failed {
             return Progress::Failed(fault.into());
         }
-        if self.is_complete() {
-            return Progress::Done;
-        }
         if now < self.due {
             return Progress::Pending;
+        }
+        if self.is_complete() {
+            return match self.has_more {
+                true => Progress::Failed(Fault::Changed.into()),
+                false => Progress::Done,
+            };
         }
         if self.rounds >= ROUNDS {
             return Progress::Failed(Failure::Silent { tries: ROUNDS });
@@ -246,6 +257,25 @@ mod tests {
         assert_eq!(again.len(), 600, "what came before the change came again after it");
         let (progress, ..) = run(|answers| 850 + (answers / 100) as u16, |_| false);
         assert_eq!(progress, Progress::Failed(Failure::Changed { what: "the list of parameters" }));
+    }
+
+    #[test]
+    fn a_list_that_is_longer_than_announced_is_not_called_whole() {
+        for late in [false, true] {
+            let mut job = List::new(Instant::ZERO);
+            sent(|t| assert_eq!(job.poll(Instant::ZERO, t), Progress::Pending));
+            let all = 175;
+            for index in 0..all {
+                let ms = if late && index >= 157 { 400 } else { 100 };
+                job.on_message(Instant::from_millis(ms), &listed(index, 157));
+            }
+            assert_eq!(job.progress(), (157, Some(157)));
+            let mut progress = Progress::Pending;
+            sent(|t| progress = job.poll(Instant::from_millis(599), t));
+            assert_eq!(progress, Progress::Pending);
+            sent(|t| progress = job.poll(Instant::from_millis(600), t));
+            assert_eq!(progress, Progress::Failed(Failure::Changed { what: "the list of parameters" }));
+        }
     }
 
     #[test]

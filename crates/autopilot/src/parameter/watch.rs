@@ -113,7 +113,37 @@ watched! {
     OldLoiterSpeed = Real "WPNAV_LOIT_SPEED";
     /// The highest of a range of ground stations that begins with the one above (4.7); none where it is lower.
     GroundStationIdHighest = Integer "MAV_GCS_SYSID_HI";
+    /// Climb rate between waypoints, centimetres per second.
+    ClimbSpeed = Real "WPNAV_SPEED_UP";
+    /// Descent rate between waypoints, centimetres per second.
+    DescentSpeed = Real "WPNAV_SPEED_DN";
+    /// Wait above home before the landing of a return, milliseconds.
+    ReturnWait = Integer "RTL_LOIT_TIME";
+    /// Speed of the return, centimetres per second; 0 for the speed along a track.
+    ReturnSpeed = Integer "RTL_SPEED";
+    /// Descent rate of the last metres of a landing, centimetres per second.
+    LandingSpeed = Integer "LAND_SPEED";
+    /// Descent rate of a landing above that, centimetres per second; 0 for the descent rate between waypoints.
+    LandingSpeedHigh = Integer "LAND_SPEED_HIGH";
+    /// Height below which a landing is slow, centimetres (3.6).
+    LandingSlowBelow = Integer "LAND_ALT_LOW";
+    /// Speed of the return, metres per second (4.7); 0 for the speed along a track.
+    ReturnSpeedM = Real "RTL_SPEED_MS";
+    /// Descent rate of the last metres of a landing, metres per second (4.7).
+    LandingSpeedM = Real "LAND_SPD_MS";
+    /// Descent rate of a landing above that, metres per second (4.7); 0 for the descent rate between waypoints.
+    LandingSpeedHighM = Real "LAND_SPD_HIGH_MS";
+    /// Height below which a landing is slow, metres (4.7).
+    LandingSlowBelowM = Real "LAND_ALT_LOW_M";
 }
+
+/// Integers that 4.7 has under other names, as reals and in metres: asked for where the speed along a track has its old name.
+const OF_CENTIMETRES: [Watched; 4] =
+    [Watched::ReturnSpeed, Watched::LandingSpeed, Watched::LandingSpeedHigh, Watched::LandingSlowBelow];
+
+/// The same values in metres: asked for where the speed along a track has its new name.
+const OF_METRES: [Watched; 4] =
+    [Watched::ReturnSpeedM, Watched::LandingSpeedM, Watched::LandingSpeedHighM, Watched::LandingSlowBelowM];
 
 /// Those that matter only to an aircraft that a pilot flies: no other asks for them.
 const OF_PILOTS: [Watched; 2] = [Watched::LoiterSpeed, Watched::OldLoiterSpeed];
@@ -199,12 +229,25 @@ impl Watch {
         if which == Watched::GroundStationIdHighest {
             return self.has_station_range();
         }
+        if OF_CENTIMETRES.contains(&which) {
+            return !self.has_speeds_in_metres();
+        }
+        if OF_METRES.contains(&which) {
+            return self.has_speeds_in_metres();
+        }
         self.is_piloted || !OF_PILOTS.contains(&which)
     }
     /// Whether this autopilot may obey a range of ground stations: those that have the new name do.
     pub fn has_station_range(&self) -> bool {
         match self.finding(Watched::GroundStationId) {
             Finding::Known { name, .. } => Some(name.as_str()) == Names::GROUND_STATION_ID.other,
+            Finding::Unknown | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => false,
+        }
+    }
+    /// Whether this autopilot has speeds in metres per second, under the names of 4.7.
+    fn has_speeds_in_metres(&self) -> bool {
+        match self.finding(Watched::TrackSpeed) {
+            Finding::Known { name, .. } => Some(name.as_str()) == Watched::TrackSpeed.names().other,
             Finding::Unknown | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => false,
         }
     }
@@ -387,6 +430,19 @@ mod tests {
         ("BATT_CRT_VOLT", (3, 6), (4, 7)),
         ("BATT_CRT_MAH", (3, 6), (4, 7)),
         ("FLTMODE_CH", (3, 6), (4, 7)),
+        ("WPNAV_SPEED_UP", (3, 5), (4, 6)),
+        ("WP_SPD_UP", (4, 7), (4, 7)),
+        ("WPNAV_SPEED_DN", (3, 5), (4, 6)),
+        ("WP_SPD_DN", (4, 7), (4, 7)),
+        ("RTL_LOIT_TIME", (3, 5), (4, 7)),
+        ("RTL_SPEED", (3, 5), (4, 6)),
+        ("RTL_SPEED_MS", (4, 7), (4, 7)),
+        ("LAND_SPEED", (3, 5), (4, 6)),
+        ("LAND_SPD_MS", (4, 7), (4, 7)),
+        ("LAND_SPEED_HIGH", (3, 5), (4, 6)),
+        ("LAND_SPD_HIGH_MS", (4, 7), (4, 7)),
+        ("LAND_ALT_LOW", (3, 6), (4, 6)),
+        ("LAND_ALT_LOW_M", (4, 7), (4, 7)),
     ];
 
     fn as_expected(name: &str) -> Option<MavMessage> {
@@ -401,18 +457,21 @@ mod tests {
     fn each_is_requested_once_when_it_is_answered() {
         let mut watch = Watch::new(Instant::ZERO);
         let (_, requested) = run(&mut watch, Instant::ZERO, as_expected);
-        assert_eq!(requested.len(), WATCHED_MAX - OF_PILOTS.len() - 1);
+        assert_eq!(requested.len(), WATCHED_MAX - OF_PILOTS.len() - OF_METRES.len() - 1);
         assert!(watch.is_complete());
         let mut watch = Watch::of_piloted(Instant::ZERO);
         let (at, requested) = run(&mut watch, Instant::ZERO, as_expected);
-        assert_eq!(requested.len(), WATCHED_MAX - 1);
+        assert_eq!(requested.len(), WATCHED_MAX - OF_METRES.len() - 1);
         assert!(at <= Instant::from_secs(3), "{at:?}");
         assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(3));
         assert_eq!(watch.value(Watched::TrackSpeed), Some(Value::Real(3.0)));
         // A reboot: everything is requested again.
         watch.restart(Instant::from_secs(10));
         assert_eq!(watch.finding(Watched::SystemId), Finding::Unknown);
-        assert_eq!(run(&mut watch, Instant::from_secs(10), as_expected).1.len(), WATCHED_MAX - 1);
+        assert_eq!(
+            run(&mut watch, Instant::from_secs(10), as_expected).1.len(),
+            WATCHED_MAX - OF_METRES.len() - 1
+        );
         // A ground station changes one.
         watch.on_message(&integer("FS_GCS_ENABLE", 0.0));
         assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(0));
@@ -434,7 +493,7 @@ mod tests {
         assert_eq!(watch.finding(Watched::SystemId), Finding::Known { name, value: Value::Integer(3) });
         assert_eq!(watch.finding(Watched::TrackSpeed), Finding::WrongKind { found: Kind::Integer });
         assert_eq!(watch.finding(Watched::ReturnHeight), Finding::Unreadable);
-        assert!(watch.is_complete() && at < Instant::from_secs(8), "{at:?}");
+        assert!(watch.is_complete() && at < Instant::from_secs(9), "{at:?}");
     }
 
     #[test]
@@ -445,9 +504,11 @@ mod tests {
             "WP_RADIUS_M" => Some(real(name, 2.0)),
             "LOIT_SPEED_MS" => Some(real(name, 12.5)),
             "WPNAV_SPEED" | "WPNAV_RADIUS" | "LOIT_SPEED" | "WPNAV_LOIT_SPEED" => None,
+            "RTL_SPEED_MS" => Some(real(name, 4.0)),
             _ => as_expected(name),
         });
         assert!(requested.iter().any(|name| name == "WP_SPD"));
+        assert_eq!(watch.value(Watched::ReturnSpeedM), Some(Value::Real(4.0)));
         let found = [Watched::TrackSpeed, Watched::WaypointRadius, Watched::LoiterSpeed];
         assert_eq!(found.map(|which| watch.value(which).unwrap().as_f64()), [750.0, 200.0, 1250.0]);
         let name = Name::new("WP_SPD").unwrap();

@@ -1,23 +1,33 @@
 //! The autopilot's last reports.
 
+mod boot;
+pub mod identification;
 pub mod measurements;
 mod requests;
+pub mod status_text;
 pub mod switch;
 
 use wingbeat_geo::{DVec3, Duration, Instant, Position};
 
-use crate::codec::{Frame, text};
+use crate::codec::Frame;
 use crate::copter::{Mode, reports_downward_speed};
 use crate::dialect::{
-    EkfStatusFlags, HEARTBEAT_DATA, MavMessage, MavModeFlag, MavSeverity, MavSysStatusSensor,
-    RC_CHANNELS_DATA, SYS_STATUS_DATA,
+    EkfStatusFlags, HEARTBEAT_DATA, MavMessage, MavModeFlag, MavSysStatusSensor, RC_CHANNELS_DATA,
+    SYS_STATUS_DATA,
 };
 use crate::identity::{Firmware, Vehicle};
 use crate::job::AUTOPILOT_COMPONENT_ID;
 
 pub use crate::identity::Version;
-pub use measurements::{Battery, Gnss, Measurements, Wind};
+pub use boot::Boot;
+pub use identification::{Identification, Known};
+pub use measurements::{Battery, ChargeState, Filter, Gnss, Measurements, Pack, Wind, Worst};
 pub use requests::{REQUESTS_MAX, StreamRequest, requests};
+pub use status_text::StatusText;
+
+use boot::Ticked;
+use identification::{Adopted, Judged};
+pub use status_text::Joiner;
 
 /// Silence after which the link to the autopilot counts as lost. Position reports come at 4 Hz and
 /// heartbeats at 1 Hz: one lost heartbeat alone is not a lost link.
@@ -76,7 +86,9 @@ const PREARM: &str = "PreArm: ";
 /// The last report of each value, with its time where its age matters.
 #[derive(Clone, Debug, Default)]
 pub struct Telemetry {
-    /// The autopilot's system id, from its first heartbeat.
+    /// Decides which flight controller is ours.
+    pub identification: Identification,
+    /// The system id of the adopted autopilot.
     pub system_id: Option<u8>,
     /// Last frame of any kind from it.
     pub frame_at: Option<Instant>,
@@ -121,13 +133,15 @@ pub struct Telemetry {
     /// Health of sensors and of the autopilot's own checks.
     pub sensors: Option<Sensors>,
     /// Why the autopilot's own checks fail, and when it announced that.
-    pub prearm_failure: Option<(Instant, heapless::String<50>)>,
+    pub prearm_failure: Option<(Instant, StatusText)>,
+    /// Joins its texts.
+    pub texts: Joiner,
     /// What an operator sees of its sensors and estimators.
     pub measured: Measurements,
-    /// Its clock at its last report, milliseconds since its boot.
-    pub boot_ms: Option<u32>,
-    /// The same clock at its last position.
-    pub fix_ms: Option<u32>,
+    /// Its clocks.
+    pub boot: Boot,
+    /// Where its motors were started last.
+    pub armed_position: Option<Position>,
     /// Number of its reboots.
     pub reboots: u32,
     /// Other autopilots on this line.
@@ -143,13 +157,6 @@ pub struct OtherAutopilots {
     pub heartbeats: u32,
 }
 
-/// Frames may overtake each other by this much on a datagram link; a clock that goes back further has
-/// restarted.
-const REORDERED_MS: u32 = 1_000;
-
-/// After this silence, disarmed, another system id may be ours: it was changed.
-const ADOPT_AFTER: Duration = Duration::from_secs(10);
-
 /// What a frame brought, as far as the agent acts on it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TelemetryEvent {
@@ -157,12 +164,16 @@ pub enum TelemetryEvent {
     Position,
     /// A heartbeat.
     Heartbeat(HeartbeatChange),
-    /// The first heartbeat of an autopilot: from now on this one is ours.
+    /// A heartbeat of an autopilot that is ours from now on.
     Identified(Vehicle),
     /// The autopilot has rebooted: its values are forgotten, except identity, mode and arming.
     Rebooted,
     /// The first heartbeat of another autopilot with this system id, which is ignored.
     OtherAutopilot(u8),
+    /// Two senders use the system id of ours.
+    TwoWithOneId,
+    /// A further flight controller speaks while none is adopted: it is not known which is ours.
+    Several,
     /// The autopilot's own navigation reached this item of its mission.
     ItemReached(u16),
     /// The autopilot's own navigation flies to this item of its mission, or has ended it there.
@@ -171,8 +182,8 @@ pub enum TelemetryEvent {
     StatusText {
         /// Warning or worse: ArduCopter reports its failsafes as warnings.
         severe: bool,
-        /// The message.
-        text: heapless::String<50>,
+        /// The message, its parts joined.
+        text: StatusText,
     },
     /// The channels of the pilot's transmitter.
     Channels(RC_CHANNELS_DATA),
@@ -190,30 +201,51 @@ pub struct HeartbeatChange {
 }
 
 impl Telemetry {
-    /// Whether the frame comes from the autopilot that we serve: the sender of the first heartbeat, until it is
-    /// disarmed and silent for `ADOPT_AFTER` and another sends one. Ground stations, gimbals and other
-    /// autopilots on the same line are not ours.
+    /// Returns the telemetry of a line on which anything may speak; `configured` is the system id that the operator chose.
+    pub fn identifying(configured: Option<u8>) -> Self {
+        Self { identification: Identification::new(configured), ..Self::default() }
+    }
+
+    /// Returns whether the frame comes from the adopted autopilot. Ground stations, gimbals and other autopilots on the
+    /// same line are not ours.
     pub fn is_ours(&self, frame: &Frame) -> bool {
         frame.header.component_id == AUTOPILOT_COMPONENT_ID
             && self.system_id.is_some_and(|id| u32::from(id) == frame.header.system_id)
     }
 
-    /// Makes the sender of the first heartbeat ours, and counts others.
+    /// Judges whose heartbeat it is; counts those of others.
     fn identify(&mut self, now: Instant, frame: &Frame) -> Option<TelemetryEvent> {
         let MavMessage::HEARTBEAT(m) = &frame.message else { return None };
         let vehicle = Vehicle::of(m).filter(|_| frame.header.component_id == AUTOPILOT_COMPONENT_ID)?;
-        let system_id = u8::try_from(frame.header.system_id).ok()?;
-        match self.system_id {
-            Some(ours) if ours == system_id => None,
-            Some(_) if self.armed || self.frame_at.is_some_and(|at| now.since(at) < ADOPT_AFTER) => {
-                let first = self.other_autopilots.system_id != Some(system_id);
+        let system_id = u8::try_from(frame.header.system_id).ok().filter(|id| *id != 0)?;
+        let is_armed = m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
+        let adopted = self.system_id.map(|system_id| Adopted {
+            system_id,
+            is_copter: self.is_copter == Some(true),
+            is_armed: self.armed,
+        });
+        match self.identification.judge(now, system_id, vehicle, is_armed, adopted) {
+            Judged::Ours => None,
+            Judged::Other(is_first) => {
                 self.other_autopilots.system_id = Some(system_id);
                 self.other_autopilots.heartbeats = self.other_autopilots.heartbeats.saturating_add(1);
-                first.then_some(TelemetryEvent::OtherAutopilot(system_id))
+                let is_known = self.system_id.is_some() || self.identification.expected().is_some();
+                Some(match is_first {
+                    true if is_known => TelemetryEvent::OtherAutopilot(system_id),
+                    true if self.identification.contenders(now, false).is_some() => TelemetryEvent::Several,
+                    true | false => TelemetryEvent::Other,
+                })
             }
-            _ => {
+            Judged::Adopt => {
+                let identification = core::mem::take(&mut self.identification);
                 let (other_autopilots, reboots) = (self.other_autopilots, self.reboots);
-                *self = Self { other_autopilots, reboots, system_id: Some(system_id), ..Self::default() };
+                *self = Self {
+                    identification,
+                    other_autopilots,
+                    reboots,
+                    system_id: Some(system_id),
+                    ..Self::default()
+                };
                 self.on_heartbeat(now, m, vehicle);
                 Some(TelemetryEvent::Identified(vehicle))
             }
@@ -226,31 +258,19 @@ impl Telemetry {
         (self.vehicle, self.is_copter) = (Some(vehicle), Some(vehicle.is_copter()));
         let is_armed = m.base_mode.contains(MavModeFlag::MAV_MODE_FLAG_SAFETY_ARMED);
         let arming = core::mem::replace(&mut self.armed, is_armed) != is_armed && !is_first;
+        if arming && is_armed {
+            self.armed_position = self.disarmed_position;
+        }
         let mode = self.mode_number.replace(m.custom_mode).is_some_and(|before| before != m.custom_mode);
         HeartbeatChange { mode, arming }
     }
 
-    /// Follows the autopilot's clock; true if it has restarted. A position is compared with positions only: that
-    /// of ArduCopter 3.5.7 carries the time of the last satellite fix (measured on SITL): when the receiver stalls,
-    /// it stops.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
-    fn is_reboot(&mut self, message: &MavMessage) -> bool {
-        let (clock, boot_ms) = match message {
-            MavMessage::GLOBAL_POSITION_INT(m) => (&mut self.fix_ms, m.time_boot_ms),
-            MavMessage::SYSTEM_TIME(m) => (&mut self.boot_ms, m.time_boot_ms),
-            MavMessage::ATTITUDE(m) => (&mut self.boot_ms, m.time_boot_ms),
-            _ => return false,
-        };
-        let before = clock.replace(boot_ms).unwrap_or(boot_ms);
-        // The clock wraps after 49 days: that is a step forward.
-        let back_ms = before.wrapping_sub(boot_ms);
-        back_ms > REORDERED_MS && back_ms < u32::MAX / 2
-    }
-
     /// Forgets what does not survive a reboot. Mode and arming stay until the next heartbeat, so that a change
     /// of them is found.
-    fn forget(&mut self) {
+    fn forget(&mut self, now: Instant) {
         *self = Self {
+            identification: core::mem::take(&mut self.identification),
+            boot: self.boot.rebooted(now),
             system_id: self.system_id,
             frame_at: self.frame_at,
             heartbeat_at: self.heartbeat_at,
@@ -274,9 +294,13 @@ impl Telemetry {
             return TelemetryEvent::Other;
         }
         self.frame_at = Some(now);
-        if self.is_reboot(&frame.message) {
-            self.forget();
-            return TelemetryEvent::Rebooted;
+        match self.boot.on_message(now, &frame.message) {
+            Ticked::Restarted => {
+                self.forget(now);
+                return TelemetryEvent::Rebooted;
+            }
+            Ticked::Twins(true) => return TelemetryEvent::TwoWithOneId,
+            Ticked::On | Ticked::Twins(false) => {}
         }
         self.measured.on_message(&frame.message);
         match &frame.message {
@@ -341,26 +365,23 @@ impl Telemetry {
             MavMessage::MISSION_ITEM_REACHED(m) => TelemetryEvent::ItemReached(m.seq),
             MavMessage::MISSION_CURRENT(m) => TelemetryEvent::CurrentItem(m.seq),
             MavMessage::RC_CHANNELS(m) => TelemetryEvent::Channels(m.clone()),
-            MavMessage::STATUSTEXT(m) => {
-                let mut line = heapless::String::new();
-                // A field of 50 bytes fits 50 bytes.
-                let _ = line.push_str(text(&*m.text));
-                if let Some(why) = line.strip_prefix(PREARM) {
-                    // A part of a line that fits.
-                    self.prearm_failure = Some((now, why.try_into().unwrap_or_default()));
-                }
-                let severe = matches!(
-                    m.severity,
-                    MavSeverity::MAV_SEVERITY_EMERGENCY
-                        | MavSeverity::MAV_SEVERITY_ALERT
-                        | MavSeverity::MAV_SEVERITY_CRITICAL
-                        | MavSeverity::MAV_SEVERITY_WARNING
-                        | MavSeverity::MAV_SEVERITY_ERROR
-                );
-                TelemetryEvent::StatusText { severe, text: line }
-            }
-            _ => TelemetryEvent::Other,
+            MavMessage::STATUSTEXT(m) => match self.texts.push(now, m) {
+                Some(whole) => self.on_text(now, whole),
+                None => TelemetryEvent::Other,
+            },
+            _ => match self.texts.overdue(now) {
+                Some(whole) => self.on_text(now, whole),
+                None => TelemetryEvent::Other,
+            },
         }
+    }
+
+    fn on_text(&mut self, now: Instant, (severe, text): (bool, StatusText)) -> TelemetryEvent {
+        if let Some(why) = text.strip_prefix(PREARM) {
+            // A part of a text that fits.
+            self.prearm_failure = Some((now, why.try_into().unwrap_or_default()));
+        }
+        TelemetryEvent::StatusText { severe, text }
     }
 
     /// The mode, if it is one of [`Mode`].
@@ -432,7 +453,10 @@ mod tests {
         assert_eq!((t.position, t.version, t.ekf_position, t.reboots), (None, None, None, 1));
         assert_eq!((t.system_id, t.mode()), (Some(7), Some(Mode::Guided)));
         assert_eq!(t.on_frame(now, &clock(2_100)), TelemetryEvent::Other);
-        t.boot_ms = Some(u32::MAX - 10);
+        // A step of more than half of its range would be one back.
+        for ms in [u32::MAX / 3, u32::MAX / 3 * 2, u32::MAX - 10] {
+            assert_eq!(t.on_frame(now, &clock(ms)), TelemetryEvent::Other);
+        }
         assert_eq!((t.on_frame(now, &clock(500)), t.reboots), (TelemetryEvent::Other, 1));
     }
 
@@ -449,11 +473,16 @@ mod tests {
         let other_autopilots = OtherAutopilots { system_id: Some(9), heartbeats: 2 };
         assert_eq!((t.mode(), t.other_autopilots), (Some(Mode::Guided), other_autopilots));
         assert_eq!(t.on_frame(now, &other(clock(1).message)), TelemetryEvent::Other);
-        assert_eq!((t.boot_ms, t.frame_at), (None, Some(Instant::ZERO)));
-        // Ours is silent, disarmed: its id was changed.
-        let later = Instant::from_secs(10);
+        assert_eq!((t.boot.boot_ms(), t.frame_at), (None, Some(Instant::ZERO)));
+        // Ours is silent for a reboot: the other is not adopted. After a minute alone it has replaced ours.
+        for s in 2..61 {
+            let event = t.on_frame(Instant::from_secs(s), &other(heartbeat(Mode::Land)));
+            assert_eq!((event, t.system_id), (TelemetryEvent::Other, Some(7)), "{s}");
+        }
+        let later = Instant::from_secs(61);
         assert!(matches!(t.on_frame(later, &other(heartbeat(Mode::Land))), TelemetryEvent::Identified(_)));
         assert_eq!((t.system_id, t.mode()), (Some(9), Some(Mode::Land)));
+        assert_eq!(t.identification.replaced(), Some(7));
     }
 
     #[test]
@@ -472,8 +501,22 @@ mod tests {
         let mut t = Telemetry::default();
         let MavMessage::HEARTBEAT(mut m) = heartbeat(Mode::Guided) else { unreachable!() };
         m.autopilot = MavAutopilot::MAV_AUTOPILOT_INVALID;
-        assert_eq!(t.on_frame(Instant::ZERO, &frame(1, MavMessage::HEARTBEAT(m))), TelemetryEvent::Other);
-        assert_eq!((t.system_id, t.frame_at), (None, None));
+        let router = HEARTBEAT_DATA {
+            mavtype: MavType::MAV_TYPE_GCS,
+            autopilot: MavAutopilot::MAV_AUTOPILOT_GENERIC,
+            ..HEARTBEAT_DATA::default()
+        };
+        let tracker = HEARTBEAT_DATA {
+            mavtype: MavType::MAV_TYPE_ANTENNA_TRACKER,
+            autopilot: MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA,
+            ..HEARTBEAT_DATA::default()
+        };
+        for other in [m, router, tracker] {
+            let other = frame(1, MavMessage::HEARTBEAT(other));
+            assert_eq!(t.on_frame(Instant::ZERO, &other), TelemetryEvent::Other);
+            assert_eq!((t.system_id, t.frame_at), (None, None));
+            assert_eq!(t.other_autopilots, OtherAutopilots::default(), "it is no flight controller");
+        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(super) fn section(folder: &Path, rows: &[FlightRow]) -> Result<String> {
     let there = rows.iter().filter(|row| file(folder, &row.key).is_file()).count();
     let left_out = there.saturating_sub(known.len());
     t.push_str(
-        "<p>The first flight of each row, and each that failed: true places, metres from the bench's origin. \
+        "<p>The first flight of each row, and each that failed: true places, metres from the flight's origin. \
          A ring is the beginning, a cross the end. Time begins when motors were first armed.</p>\n",
     );
     if left_out > 0 {

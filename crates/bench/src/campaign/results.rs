@@ -238,7 +238,11 @@ fn page(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.1}</td><td>{separation}</td><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>",
             escaped(&row.flight),
             row.seed,
-            if row.is_good { "yes" } else { "no" },
+            match (&row.cause, row.is_good) {
+                (_, true) => "yes".to_owned(),
+                (Some(cause), false) => format!("no: {}", escaped(cause)),
+                (None, false) => "no".to_owned(),
+            },
             row.flight_time_most_s,
             row.collisions,
             row.sent,

@@ -30,6 +30,9 @@ pub struct FlightRow {
     pub program: String,
     /// Whether it came to what its plan expects.
     pub is_good: bool,
+    /// Why it did not; nothing where a collision or a figure is the reason.
+    #[serde(default)]
+    pub cause: Option<String>,
     /// Aircraft that ended on the ground with their mission completed.
     pub completed: usize,
     /// Pairs that came nearer than the plan's collision distance.
@@ -90,6 +93,7 @@ impl FlightRow {
             is_reference,
             program,
             is_good: run::is_good(flown.counts_collisions, result),
+            cause: (!result.causes.is_empty()).then(|| result.causes.join("; ")),
             completed: result.aircraft.iter().filter(|aircraft| aircraft.completed).count(),
             collisions: swarm.collisions.len(),
             // A leader's mission takes some time.

@@ -1,6 +1,10 @@
-//! In which conditions a drill is flown: how many aircraft, which autopilot, how good its position, how much wind.
+//! In which conditions a drill is flown: how many aircraft, which autopilot, how good its position, how much wind, how long its
+//! batteries last.
+//!
+//! The world of a field ([`Conditions::field`]) is drawn from the seed and is not told to the aircraft: they are configured with the
+//! defaults, as most are. [`Conditions::default`] is the calm one, of which the aircraft are told.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -10,12 +14,13 @@ use wingbeat_protocol::Handling;
 use wingbeat_protocol::swarm::Manner;
 use wingbeat_protocol::swarm::budget::{self, Budget, Least, Surroundings};
 use wingbeat_sim::motion::{NavParameters, Profile, WindParameters};
-use wingbeat_sim::rng::{self, Pcg64Mcg};
+use wingbeat_sim::rng;
 use wingbeat_wire::{Point, VehicleId};
 
+use super::dice::Dice;
 use crate::plan::conditions::{GUST_LENGTH_M, GUST_S};
 use crate::plan::{self, ARDUCOPTER};
-use crate::scenario::{self, PLACEMENT_ERROR_M, Scenario, Task};
+use crate::scenario::{self, Charge, PLACEMENT_ERROR_M, Scenario, Task};
 
 /// Aircraft in a drill.
 pub const AIRCRAFT: std::ops::RangeInclusive<usize> = 2..=25;
@@ -26,6 +31,20 @@ pub const WIND_M_S: std::ops::RangeInclusive<f64> = 0.0..=15.0;
 
 /// Constant position error, metres.
 pub const GNSS_BIAS_M: std::ops::RangeInclusive<f64> = 0.0..=3.0;
+
+/// How long a battery lasts in a hover, minutes; 0 for a battery without end.
+pub const BATTERY_MIN: std::ops::RangeInclusive<f64> = 0.0..=60.0;
+
+/// Charge that a minute of hovering takes, milliampere hours: 290 W at 15.4 V.
+pub(super) const HOVER_MAH_PER_MIN: f64 = 315.0;
+/// The worst of the field: standard deviation and constant part of the position error, metres, mean wind, metres per second, and
+/// difference between the heights of homes, metres. The stated slope is the default's, because *Setup* measures it.
+const FIELD_NOISE_M: [f64; 2] = [0.3, 1.5];
+const FIELD_BIAS_M: f64 = 1.0;
+const FIELD_WIND_M_S: f64 = 4.0;
+const FIELD_SLOPE_M: f64 = 1.5;
+/// Batteries of the field last so long in a hover, minutes.
+const FIELD_BATTERY_MIN: [f64; 2] = [15.0, 20.0];
 
 /// Formations that are drawn: all that no file has, and whose slots a drill's flight reaches (split-up begins 600 m out).
 const LAYOUTS: [Layout; 8] = [
@@ -75,6 +94,12 @@ pub struct Conditions {
     /// Whether a swarm stands, flies and lands as near to each other as its aircraft accept in these surroundings, instead of
     /// at drawn distances, and is told of them what is so.
     pub is_at_budget: bool,
+    /// How long a full battery lasts in a hover, minutes; 0 for a battery without end.
+    pub battery_min: f64,
+    /// Whether the aircraft are configured with the surroundings as they are, and not with the defaults.
+    pub is_told: bool,
+    /// Whether the base of these conditions is the calm world, and not that of the field.
+    pub is_calm: bool,
     /// The ArduCopter program that flies in lock step instead of a simulated flight controller.
     pub arducopter: Option<&'static Path>,
 }
@@ -94,6 +119,9 @@ impl Default for Conditions {
             slope_m: 0.0,
             speed_m_s: None,
             is_at_budget: false,
+            battery_min: 0.0,
+            is_told: true,
+            is_calm: true,
             arducopter: None,
         }
     }
@@ -109,9 +137,33 @@ impl Conditions {
         Ok(Self { profile, arducopter: Some(program), ..self })
     }
 
-    /// Drawn from a drill's seed: up to 25 aircraft, up to 0.6 m of wandering and 1.5 m of constant position error, as much wind
-    /// as its autopilot, which is either, holds its place in, up to 3 m of slope, any formation, either manner of taking off and
-    /// landing.
+    /// Draws the world of a field from a drill's seed: position errors, gusty wind, a slope, batteries that run down. The aircraft
+    /// are told nothing of it.
+    pub fn field(seed: u64) -> Self {
+        let mut dice = Dice::new(seed, "drill field", &[]);
+        let mut drawn = |[least, most]: [f64; 2]| {
+            let value = least + dice.uniform() * (most - least);
+            (value * 10.0).round() / 10.0
+        };
+        Self {
+            gps_noise_m: drawn(FIELD_NOISE_M),
+            gnss_bias_m: drawn([0.0, FIELD_BIAS_M]),
+            wind_m_s: drawn([0.0, FIELD_WIND_M_S]),
+            slope_m: drawn([0.0, FIELD_SLOPE_M]),
+            battery_min: drawn(FIELD_BATTERY_MIN),
+            is_told: false,
+            is_calm: false,
+            ..Self::default()
+        }
+    }
+
+    /// Draws the field for the hazard table: even seeds fly ArduCopter 3.5.7, odd ones 4.6.2.
+    pub fn of_hazards(seed: u64) -> Self {
+        Self { profile: Profile::ALL[(seed % 2) as usize], ..Self::field(seed) }
+    }
+
+    /// Draws more than the field from a drill's seed: up to 25 aircraft, up to 1.5 m of constant position error, as much wind as its
+    /// autopilot, which is either, holds its place in, up to 3 m of slope, any formation, either manner of taking off and landing.
     pub fn drawn(seed: u64) -> Self {
         let mut rng = rng::child(seed, "drill conditions", 0);
         let mut rounded = |least: f64, most: f64| {
@@ -136,8 +188,17 @@ impl Conditions {
             take_off: Some(take_off),
             landing: Some(landing),
             slope_m: rounded(0.0, 3.0),
-            ..Self::default()
+            ..Self::field(seed)
         }
+    }
+
+    /// Draws from a drill's seed as [`Conditions::drawn`], for the program that flies in lock step, if one does: then with its
+    /// version, and in no more wind than that holds its place in.
+    pub fn drawn_for(seed: u64, usual: Self) -> Self {
+        let drawn = Self::drawn(seed);
+        let Some(program) = usual.arducopter else { return drawn };
+        let wind_m_s = drawn.wind_m_s.min((wind_most_m_s(usual.profile) * 10.0).floor() / 10.0);
+        Self { profile: usual.profile, arducopter: Some(program), wind_m_s, ..drawn }
     }
 
     /// Whether a swarm is set up in these conditions.
@@ -154,13 +215,13 @@ impl Conditions {
     }
 
     /// Sets a scenario's surroundings. The direction of the wind is drawn.
-    pub(super) fn surround(&self, scenario: &mut Scenario, rng: &mut Pcg64Mcg) {
+    pub(super) fn surround(&self, scenario: &mut Scenario, dice: &mut Dice) {
         scenario.gps_noise_m = self.gps_noise_m;
         scenario.profile = self.profile;
         scenario.arducopter = self.arducopter.map(Path::to_owned);
         scenario.wind = WindParameters {
             speed_m_s: self.wind_m_s,
-            direction_rad: rng::uniform(rng) * core::f64::consts::TAU,
+            direction_rad: dice.uniform() * core::f64::consts::TAU,
             gust_deviation_m_s: self.wind_m_s * GUSTS,
             gust_time_constant_s: GUST_S,
             gust_length_m: GUST_LENGTH_M,
@@ -181,6 +242,14 @@ impl Conditions {
                 wind_m_s: self.wind_m_s,
                 slope_m: self.slope_m,
             });
+        } else if !self.is_told {
+            let usual = Surroundings::default();
+            scenario.surroundings = Some(Surroundings { slope_m: usual.slope_m.max(self.slope_m), ..usual });
+        }
+        if self.battery_min > 0.0 {
+            let percent = scenario.charge.map_or(100.0, |charge| charge.percent);
+            let capacity_mah = Some(self.battery_min * HOVER_MAH_PER_MIN);
+            scenario.charge = Some(Charge { capacity_mah, percent });
         }
         self.space(scenario);
     }
@@ -193,8 +262,8 @@ impl Conditions {
             let least_m = (least.distance_m * 100.0).ceil() / 100.0;
             if self.is_at_budget { least_m } else { drawn_m.max(least_m) }
         };
-        // Two that are off towards each other all the time are nearer by both errors.
-        let nearer_m = 2.0 * self.gnss_bias_m;
+        // Two that are off towards each other all the time are nearer by both errors; an operator who does not know that adds nothing.
+        let nearer_m = if self.is_told { 2.0 * self.gnss_bias_m } else { 0.0 };
         // Each is set down with an error, in both axes.
         let ground_m = budget.ground().distance_m + 2.0 * std::f64::consts::SQRT_2 * PLACEMENT_ERROR_M;
         let usual_m = if self.is_at_budget { 0.0 } else { scenario.ground_distance_m };
@@ -232,7 +301,7 @@ impl Conditions {
     /// Whether a swarm may refuse to be set up in these conditions as it was drawn.
     pub(super) fn may_be_refused(&self) -> bool {
         let usual = Self::default();
-        self.aircraft > usual.aircraft || self.formation.is_some() || self.take_off.is_some()
+        !self.is_calm || self.aircraft > usual.aircraft || self.formation.is_some() || self.take_off.is_some()
     }
 }
 
@@ -254,43 +323,45 @@ fn stretch(mission: &mut [Point], times: f64) {
     }
 }
 
-/// As options of the command: those that are not the default.
-impl fmt::Display for Conditions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = Self::default();
-        if self.aircraft != usual.aircraft {
-            write!(f, " --uavs {}", self.aircraft)?;
-        }
-        if self.gps_noise_m != usual.gps_noise_m {
-            write!(f, " --gps-noise-m {}", self.gps_noise_m)?;
-        }
-        if self.wind_m_s != usual.wind_m_s {
-            write!(f, " --wind-m-s {}", self.wind_m_s)?;
-        }
+impl Conditions {
+    /// Returns them as options of the command that flies a drill of this seed: those that differ from its world.
+    pub fn options(&self, seed: u64) -> String {
+        let usual = if self.is_calm { Self::default() } else { Self::field(seed) };
+        let mut out = String::from(if self.is_calm { " --calm" } else { "" });
+        let mut option = |name: &str, differs: bool, value: &dyn fmt::Display| {
+            if differs {
+                let _ = write!(out, " --{name} {value}");
+            }
+        };
+        option("uavs", self.aircraft != usual.aircraft, &self.aircraft);
+        option("gps-noise-m", self.gps_noise_m != usual.gps_noise_m, &self.gps_noise_m);
+        option("wind-m-s", self.wind_m_s != usual.wind_m_s, &self.wind_m_s);
         // A program has a version.
-        if let Some(program) = self.arducopter {
-            write!(f, " --autopilot {ARDUCOPTER}{}", program.display())?;
-        } else if self.profile != usual.profile {
-            write!(f, " --profile {}", self.profile)?;
+        match self.arducopter {
+            Some(program) => option("autopilot", true, &format!("{ARDUCOPTER}{}", program.display())),
+            None => option("profile", self.profile != usual.profile, &self.profile),
         }
-        if self.gnss_bias_m != usual.gnss_bias_m {
-            write!(f, " --gnss-bias-m {}", self.gnss_bias_m)?;
-        }
+        option("gnss-bias-m", self.gnss_bias_m != usual.gnss_bias_m, &self.gnss_bias_m);
         if let Some(formation) = self.formation {
-            write!(f, " --formation {formation}")?;
+            option("formation", true, &formation);
         }
-        for (option, manner) in [("take-off", self.take_off), ("landing", self.landing)] {
+        for (name, manner) in [("take-off", self.take_off), ("landing", self.landing)] {
             if let Some(manner) = manner {
-                write!(f, " --{option} {}", Chosen(manner))?;
+                option(name, true, &Chosen(manner));
             }
         }
-        if self.slope_m != usual.slope_m {
-            write!(f, " --slope-m {}", self.slope_m)?;
-        }
+        option("slope-m", self.slope_m != usual.slope_m, &self.slope_m);
         if let Some(speed_m_s) = self.speed_m_s {
-            write!(f, " --speed-m-s {speed_m_s}")?;
+            option("speed-m-s", true, &speed_m_s);
         }
-        f.write_str(if self.is_at_budget { " --at-budget" } else { "" })
+        option("battery-min", self.battery_min != usual.battery_min, &self.battery_min);
+        if self.is_told && !usual.is_told {
+            out.push_str(" --told");
+        }
+        if self.is_at_budget {
+            out.push_str(" --at-budget");
+        }
+        out
     }
 }
 
@@ -321,7 +392,10 @@ mod tests {
 
     #[test]
     fn what_is_not_usual_is_an_option_of_the_command() {
-        assert_eq!(Conditions::default().to_string(), "");
+        assert_eq!(Conditions::default().options(1), " --calm");
+        assert_eq!(Conditions::field(7).options(7), "");
+        let windy = Conditions { wind_m_s: 5.5, is_told: true, ..Conditions::field(7) };
+        assert_eq!(windy.options(7), " --wind-m-s 5.5 --told");
         let hard = Conditions {
             aircraft: 16,
             gps_noise_m: 0.5,
@@ -334,19 +408,20 @@ mod tests {
             slope_m: 3.0,
             speed_m_s: Some(15.0),
             is_at_budget: true,
-            arducopter: None,
+            ..Conditions::default()
         };
         assert_eq!(
-            hard.to_string(),
-            " --uavs 16 --gps-noise-m 0.5 --wind-m-s 8 --profile 4.6.2 --gnss-bias-m 1.5 --formation random:1 \
+            hard.options(1),
+            " --calm --uavs 16 --gps-noise-m 0.5 --wind-m-s 8 --profile 4.6.2 --gnss-bias-m 1.5 --formation random:1 \
              --take-off simultaneous --landing sequential --slope-m 3 --speed-m-s 15 --at-budget"
         );
         let real = Conditions { arducopter: Some(Path::new("/sitl/copter")), ..hard };
         assert!(
-            real.to_string().starts_with(
-                " --uavs 16 --gps-noise-m 0.5 --wind-m-s 8 --autopilot arducopter:/sitl/copter "
+            real.options(1).starts_with(
+                " --calm --uavs 16 --gps-noise-m 0.5 --wind-m-s 8 --autopilot arducopter:/sitl/copter "
             ),
-            "{real}"
+            "{}",
+            real.options(1)
         );
         assert!("both".parse::<Chosen>().unwrap_err().contains("found 'both'"));
         assert_eq!("4.6.2".parse(), Ok(Profile::Copter462));

@@ -8,7 +8,7 @@ use wingbeat_sim::motion::Profile;
 
 use super::operator::{HOLD_PATIENCE, Operator};
 use super::progress::Stage;
-use super::script::Act;
+use super::script::{Act, Death};
 use super::sky::{Sky, Taken};
 
 /// A partition ends after this (the drill's subject).
@@ -16,6 +16,50 @@ const PARTITION: Duration = Duration::from_secs(30);
 
 /// A pilot who sees that his switch did nothing turns it once more.
 pub(super) const TURNS_AGAIN: Duration = Duration::from_secs(2);
+
+/// An aircraft whose charge lasts for less may not be down before its battery is empty: 25 m at 1.5 and 0.5 m/s, and the decision.
+const LANDS_WITHIN_S: f64 = 60.0;
+
+/// Returns the aircraft that an act concerns.
+fn concerned(act: Act, sky: &Sky) -> Vec<usize> {
+    let all = || (0..sky.size()).collect();
+    match act {
+        Act::Kill(role, _) | Act::Silence(role, _) | Act::Press(_, Some(role)) => vec![sky.index(role)],
+        Act::Inflict(role, fault) if fault.vehicle().is_some() => vec![sky.index(role)],
+        Act::Inflict(..)
+        | Act::Press(_, None)
+        | Act::Loss { .. }
+        | Act::Bursts { .. }
+        | Act::Partition { .. }
+        | Act::InflictAll(_)
+        | Act::GroundEnds => all(),
+    }
+}
+
+/// Notes for the rules that a fault strikes an aircraft until then.
+fn strike(sky: &mut Sky, vehicle: usize, fault: Fault, ends_at: Instant) {
+    if fault.vehicle().is_none() {
+        return;
+    }
+    let is_old = sky.script.scenario.profile == Profile::Copter357;
+    let battery_min = sky.script.battery_min();
+    let struck = &mut sky.struck[vehicle];
+    if !matches!(fault, Fault::EstimateDrifts { .. } | Fault::GustFront { .. }) {
+        struck.until = struck.until.max(ends_at);
+    }
+    struck.restarts |= matches!(fault, Fault::DaemonRestarts { .. });
+    struck.falls |= match fault {
+        Fault::MotorsFail { .. } | Fault::AutopilotReboots { .. } => true,
+        Fault::BatteryAt { percent, .. } => percent * 1e-2 * battery_min * 60.0 < LANDS_WITHIN_S,
+        _ => false,
+    };
+    struck.acts_unannounced |= matches!(fault, Fault::TextsGarbled { .. })
+        || is_old && matches!(fault, Fault::TransmitterLost { .. });
+    if let Fault::EstimateDrifts { offset_m, within, .. } = fault {
+        struck.off_m = struck.off_m.max(offset_m.truncate().length());
+        sky.disturb_until(ends_at + within);
+    }
+}
 
 /// Whether an aircraft is not in the mode of the pilot who took it, or armed after he did.
 pub(super) fn is_overridden(sky: &Sky, vehicle: usize) -> bool {
@@ -78,10 +122,12 @@ impl Faults {
     fn act(&mut self, act: Act, sky: &mut Sky, operator: &mut Operator) {
         let now = sky.world.now();
         sky.disturb_until(now);
+        sky.note_failure(&act, &concerned(act, sky));
         let what = match act {
             Act::Kill(role, death) => {
                 let vehicle = sky.index(role);
                 self.lost_at[vehicle] = Some(now);
+                sky.struck[vehicle].falls |= death == Death::Falls;
                 sky.world.inflict(now, death.fault(vehicle));
                 format!("aircraft {}: {}", vehicle + 1, death.describe())
             }
@@ -118,21 +164,32 @@ impl Faults {
                 } else {
                     sky.world.inflict(now, fault);
                 }
-                if fault.vehicle().is_some() {
-                    let struck = &mut sky.struck[vehicle];
-                    if !matches!(fault, Fault::EstimateDrifts { .. }) {
-                        struck.until = struck.until.max(ends_at);
-                    }
-                    struck.restarts |= matches!(fault, Fault::DaemonRestarts { .. });
-                    let is_old = sky.script.scenario.profile == Profile::Copter357;
-                    struck.acts_unannounced |= matches!(fault, Fault::TextsGarbled { .. })
-                        || is_old && matches!(fault, Fault::TransmitterLost { .. });
-                    if let Fault::EstimateDrifts { offset_m, within, .. } = fault {
-                        struck.off_m = struck.off_m.max(offset_m.truncate().length());
-                        sky.disturb_until(ends_at + within);
-                    }
+                strike(sky, vehicle, fault, ends_at);
+                if matches!(fault, Fault::RadioSilent { until: Instant::NEVER, .. }) {
+                    self.lost_at[vehicle] = Some(now);
                 }
                 format!("{fault:?}")
+            }
+            Act::InflictAll(fault) => {
+                let all = if fault.vehicle().is_some() { sky.size() } else { 1 };
+                for vehicle in 0..all {
+                    let fault = fault.moved(vehicle, now.since(Instant::ZERO));
+                    let ends_at = fault.until().unwrap_or(now);
+                    sky.disturb_until(ends_at);
+                    sky.world.inflict(now, fault);
+                    strike(sky, vehicle, fault, ends_at);
+                    if matches!(fault, Fault::RadioSilent { until: Instant::NEVER, .. }) {
+                        self.lost_at[vehicle] = Some(now);
+                    }
+                }
+                format!("of all: {fault:?}")
+            }
+            Act::GroundEnds => {
+                operator.end();
+                // An aircraft that waits for its operator does so for this long.
+                sky.disturb_until(now + sky.script.scenario.reserve.wait);
+                (0..sky.count()).for_each(|i| sky.world.lease(i, false));
+                "the operator and the consoles are gone".to_owned()
             }
             Act::Press(command, role) => {
                 let chosen = role.map_or_else(|| (0..sky.size()).collect(), |r| vec![sky.index(r)]);

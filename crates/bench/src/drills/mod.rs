@@ -6,17 +6,25 @@
 //! | module | |
 //! |---|---|
 //! | `conditions` | how many aircraft, which autopilot, how good its position, how much wind |
+//! | `dice` | the random numbers that a script is drawn from |
 //! | `script` | what is drawn from a seed: aircraft, flight, faults |
+//! | `failure` | the catalogue of failures, the phases of a flight |
 //! | `run` | one drill under way, step by step |
 //! | `sky` | what the actors share and the rules read: world, progress, story |
 //! | `faults`, `operator`, `pilot`, `forged` | the actors |
 //! | `progress` | how far each aircraft has come |
 //! | `rules` | the checks by name, of all drills and of each task |
+//! | [`hazards`] | which failure was flown in which phase, and the tables of the documents |
+//! | [`hunt`] | a search for drills that break a rule |
 //! | `table` | the table of many drills, the story of one |
 
 mod conditions;
+mod dice;
+mod failure;
 mod faults;
 mod forged;
+pub mod hazards;
+pub mod hunt;
 mod operator;
 mod pilot;
 mod progress;
@@ -29,6 +37,7 @@ mod table;
 mod tests;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
@@ -37,7 +46,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use strum::{IntoStaticStr, VariantArray};
 use wingbeat_geo::Duration;
 
-pub use conditions::{AIRCRAFT, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, SLOPE_M, SPEED_M_S, WIND_M_S};
+pub use conditions::{
+    AIRCRAFT, BATTERY_MIN, Chosen, Conditions, GNSS_BIAS_M, GPS_NOISE_M, SLOPE_M, SPEED_M_S, WIND_M_S,
+};
+pub use dice::Draws;
+pub use failure::{Began, Failure, FlightPhase, Protocol};
 pub use table::{failures, story, table};
 
 /// What goes wrong in a drill.
@@ -127,6 +140,43 @@ pub enum Kind {
     OwnGnss,
     /// Batteries run low, likewise.
     OwnReserve,
+    /// A radio is dead, mute or deaf, for a while or for good (MUSCOP).
+    OneWayRadio,
+    /// A radio is dead, mute or deaf, for a while or for good (FollowMe).
+    FollowRadio,
+    /// Datagrams are lost, late or doubled, from some phase on (FollowMe).
+    FollowDatagrams,
+    /// Nothing goes wrong: aircraft meet head-on, crossing and following, at any angle and height (MBCAP-e).
+    MbcapMeet,
+    /// A radio is dead, mute or deaf while they meet so.
+    MbcapRadio,
+    /// Datagrams are lost, late or doubled while they meet so.
+    MbcapDatagrams,
+    /// Missions that take longer than the batteries last (Mission, MBCAP).
+    LongWay,
+    /// The satellites of all aircraft are jammed (any protocol).
+    Jammer,
+    /// The radios of all aircraft are silent, mute or deaf.
+    AllRadios,
+    /// The batteries of all aircraft run low.
+    AllBatteries,
+    /// The mean wind changes at once for all aircraft.
+    GustFront,
+    /// One transmitter controls all aircraft and is lost.
+    OneTransmitter,
+    /// The operator, the consoles and the ground service are gone for good.
+    GroundEnds,
+    /// Any two of the catalogue, in any phase (MUSCOP).
+    AnyTwoMuscop,
+    /// Any two of the catalogue, in any phase (FollowMe).
+    #[strum(serialize = "any-two-followme")]
+    AnyTwoFollowMe,
+    /// Any two of the catalogue, in any phase (MBCAP-e).
+    AnyTwoMbcap,
+    /// Any two of the catalogue, in any phase (Mission).
+    AnyTwoMission,
+    /// Any two of the catalogue, in any phase (Sweep).
+    AnyTwoSweep,
 }
 
 impl Kind {
@@ -184,6 +234,38 @@ impl Kind {
         Self::FollowReserve,
     ];
 
+    /// Causes that reach all aircraft; the seed draws the protocol.
+    pub const COMMON: [Self; 6] = [
+        Self::Jammer,
+        Self::AllRadios,
+        Self::AllBatteries,
+        Self::GustFront,
+        Self::OneTransmitter,
+        Self::GroundEnds,
+    ];
+    /// Any two faults, a kind for each protocol.
+    pub const ANY_TWO: [Self; 5] =
+        [Self::AnyTwoMuscop, Self::AnyTwoFollowMe, Self::AnyTwoMbcap, Self::AnyTwoMission, Self::AnyTwoSweep];
+
+    /// Returns the protocol of the drill of this seed. Kinds of [`Kind::OWN`] draw theirs with their missions.
+    pub(crate) fn protocol(self, seed: u64) -> Protocol {
+        match self {
+            kind if Self::FOLLOWING.contains(&kind) => Protocol::FollowMe,
+            kind if Self::COMMON.contains(&kind) => {
+                Protocol::VARIANTS[(seed % Protocol::VARIANTS.len() as u64) as usize]
+            }
+            Self::FollowRadio | Self::FollowDatagrams | Self::AnyTwoFollowMe => Protocol::FollowMe,
+            Self::MbcapMeet | Self::MbcapRadio | Self::MbcapDatagrams | Self::AnyTwoMbcap => Protocol::Mbcap,
+            Self::LongWay if seed % 2 == 1 => Protocol::Mbcap,
+            Self::LongWay | Self::AnyTwoMission => Protocol::Mission,
+            Self::AnyTwoSweep | Self::SweepFaults => Protocol::Sweep,
+            Self::MbcapFaults => Protocol::Mbcap,
+            kind if Self::OWN.contains(&kind) => Protocol::Mission,
+            // `SWARM`, `TROUBLE`, `OneWayRadio`, `AnyTwoMuscop`.
+            _ => Protocol::Muscop,
+        }
+    }
+
     /// Every kind.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::VARIANTS.iter().copied()
@@ -238,12 +320,25 @@ pub struct Outcome {
     pub trace_hash: u64,
     /// What aircraft logged; `!` marks warnings and errors.
     pub log: Vec<String>,
+    /// The protocol that was flown.
+    pub protocol: Protocol,
+    /// Which failures began in which phases.
+    pub began: BTreeSet<Began>,
+    /// The hardest touch-down of an aircraft whose motors were not made to fail, metres per second.
+    pub hardest_m_s: f64,
+    /// The numbers that decided it.
+    pub draws: Draws,
 }
 
 impl Outcome {
     /// Whether every rule was kept.
     pub fn is_good(&self) -> bool {
         self.safety.is_empty() && self.liveness.is_empty()
+    }
+
+    /// Whether an aircraft met the ground hard, or its motors stopped above it, without a fault that stops motors.
+    pub fn has_crashed(&self) -> bool {
+        self.safety.iter().any(|line| line.starts_with("crash:"))
     }
 
     /// The command that flies it again.
@@ -254,7 +349,7 @@ impl Outcome {
 
 /// The command that flies a drill again.
 pub fn command(kind: Kind, seed: u64, conditions: Conditions) -> String {
-    format!("wingbeat bench drill --kind {} --seed {seed}{conditions}", kind.name())
+    format!("wingbeat bench drill --kind {} --seed {seed}{}", kind.name(), conditions.options(seed))
 }
 
 thread_local! {
@@ -271,10 +366,10 @@ pub fn under_way() -> Option<String> {
 /// # Errors
 /// What was drawn cannot be flown.
 pub fn drill(kind: Kind, seed: u64, conditions: Conditions) -> anyhow::Result<Outcome> {
-    recorded(kind, seed, conditions, None)
+    recorded(kind, seed, conditions, &Draws::default(), None)
 }
 
-/// The same, with the flight logs of its aircraft in a folder.
+/// The same with other draws than those of the seed, and with the flight logs of its aircraft in a folder.
 ///
 /// # Errors
 /// As [`drill`], and a log that cannot be written.
@@ -282,10 +377,12 @@ pub fn recorded(
     kind: Kind,
     seed: u64,
     conditions: Conditions,
+    draws: &Draws,
     folder: Option<&Path>,
 ) -> anyhow::Result<Outcome> {
+    anyhow::ensure!(draws.are_sound(), "draws: expected numbers from 0 to less than 1");
     UNDER_WAY.set(Some((kind, seed, conditions)));
-    let flown = catch_unwind(AssertUnwindSafe(|| run::fly(kind, seed, conditions, folder)));
+    let flown = catch_unwind(AssertUnwindSafe(|| run::fly(kind, seed, conditions, draws, folder)));
     UNDER_WAY.set(None);
     flown.unwrap_or_else(|panic| {
         let message = panic.downcast_ref::<String>().map(String::as_str);
@@ -304,6 +401,10 @@ pub fn recorded(
             duration: Duration::ZERO,
             trace_hash: 0,
             log: vec![],
+            protocol: kind.protocol(seed),
+            began: BTreeSet::new(),
+            hardest_m_s: 0.0,
+            draws: draws.clone(),
         })
     })
 }

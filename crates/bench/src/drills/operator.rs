@@ -25,10 +25,13 @@ const CALM_BOUND_EACH: Duration = Duration::from_secs(47);
 /// and, for each aircraft of the swarm, its part of the mean way in from a row 50 m apart: 10 m at 5 m/s.
 const CALM_BOUND_WAY: Duration = Duration::from_secs(2);
 
+/// and never longer than a battery flies.
+const BATTERY_BOUND: Duration = Duration::from_secs(1_200);
+
 /// From the end of what goes wrong to all of so many aircraft on the ground without the operator.
 pub(super) fn calm_bound(aircraft: usize) -> Duration {
     let way = (0..aircraft).fold(Duration::ZERO, |way, _| way + CALM_BOUND_WAY);
-    (5..aircraft).fold(CALM_BOUND, |bound, _| bound + CALM_BOUND_EACH + way)
+    (5..aircraft).fold(CALM_BOUND, |bound, _| bound + CALM_BOUND_EACH + way).min(BATTERY_BOUND)
 }
 
 pub(super) struct Operator {
@@ -40,6 +43,8 @@ pub(super) struct Operator {
     hold_until: Vec<Option<Instant>>,
     presses: Vec<Press>,
     gave_up_at: Option<Instant>,
+    /// Whether the operator is gone: no button is pressed any more.
+    is_gone: bool,
 }
 
 /// A button that was pressed for one aircraft.
@@ -78,7 +83,13 @@ impl Operator {
             hold_until: vec![None; aircraft],
             presses: vec![],
             gave_up_at: None,
+            is_gone: false,
         }
+    }
+
+    /// Leaves: no button is pressed from now on.
+    pub(super) fn end(&mut self) {
+        self.is_gone = true;
     }
 
     /// Whether *Setup* was accepted by an aircraft.
@@ -103,6 +114,9 @@ impl Operator {
 
     /// Presses a button; whether it was accepted.
     pub(super) fn press(&mut self, world: &mut World, i: usize, command: Command) -> bool {
+        if self.is_gone {
+            return false;
+        }
         let id = format!("{command:?} {}", self.presses.len() + 1);
         let reply = world.command(i, &id, command);
         let is_accepted = reply == Reply::Accepted;

@@ -1,4 +1,5 @@
-//! The pilot of a drill's leader: sees a follower that falls behind or is lost, stops, and lands after a while.
+//! The pilot of a drill's leader: sees a follower that falls behind, stops, and lands after a while. The pilot reads the places of
+//! aircraft in sight and the state of the aircraft that they fly.
 
 use wingbeat_agent::{Command, StateId};
 use wingbeat_geo::{DVec2, Duration, Frame, Instant};
@@ -12,11 +13,17 @@ use crate::scenario::ORIGIN;
 
 /// A pilot lands no nearer to another aircraft, by eye.
 const CLEAR_BELOW_M: f64 = 12.0;
-/// Two refreshes, and a datagram that is lost: by then the pilot of a leader sees which aircraft follow.
-const FOLLOWS_WITHIN: Duration = Duration::from_secs(5);
+/// By then a leader has climbed and its followers follow.
+const FOLLOWS_WITHIN: Duration = Duration::from_secs(20);
+/// A pilot sees a multicopter no further away, metres.
+const SIGHT_M: f64 = 500.0;
+/// A follower that follows lags behind its slot by less than this, metres.
+const LAGS_MOST_M: f64 = 45.0;
 
 pub(super) struct Pilot {
     reaction: Reaction,
+    /// Since when the leader is in the air.
+    flies_since: Option<Instant>,
     trouble_at: Option<Instant>,
     stopped: bool,
     lands_at: Option<Instant>,
@@ -26,7 +33,14 @@ pub(super) struct Pilot {
 
 impl Pilot {
     pub(super) fn new(reaction: Reaction) -> Self {
-        Self { reaction, trouble_at: None, stopped: false, lands_at: None, called_down: false }
+        Self {
+            reaction,
+            flies_since: None,
+            trouble_at: None,
+            stopped: false,
+            lands_at: None,
+            called_down: false,
+        }
     }
 
     pub(super) fn fly(&mut self, sky: &mut Sky, operator: &mut Operator) {
@@ -44,7 +58,10 @@ impl Pilot {
         if !operator.has_started(0) || self.stopped {
             return;
         }
-        if self.trouble_at.is_none() && sees_trouble(sky) {
+        if !sky.world.motion(FIRST).landed {
+            self.flies_since.get_or_insert(now);
+        }
+        if self.trouble_at.is_none() && self.flies_since.is_some_and(|since| sees_trouble(sky, since)) {
             self.trouble_at = Some(now);
         }
         if self.trouble_at.is_some_and(|at| now >= at + self.reaction.stops_after) {
@@ -83,43 +100,21 @@ fn call_down(sky: &mut Sky, operator: &mut Operator) {
     }
 }
 
-fn sees_trouble(sky: &Sky) -> bool {
-    let now = sky.world.now();
-    let leads = sky.world.agent_of(FIRST).view().state == StateId::FollowMe;
-    let has_led = leads && now > sky.progress.since(FIRST) + FOLLOWS_WITHIN;
-    // What the console shows as lost is to be seen falling behind.
-    let is_lost = |i: usize| !sky.lives(i) || now < sky.struck[i].until;
-    (0..sky.size()).any(|i| is_lost(i) || is_trouble(sky.world.agent_of(i).view().state, has_led))
-}
-
-/// Whether an aircraft in this state, of a leader that has led for a while or not, is what a pilot stops for.
-fn is_trouble(state: StateId, has_led: bool) -> bool {
-    match state {
-        StateId::LeaderLost | StateId::Aborted => true,
-        // It should follow by now and does not.
-        StateId::WaitMaster | StateId::SetupFinished => has_led,
-        StateId::Start
-        | StateId::Setup
-        | StateId::ReadyToFly
-        | StateId::TakingOff
-        | StateId::Ready
-        | StateId::FollowMe
-        | StateId::Following
-        | StateId::MovingToLand
-        | StateId::Landing
-        | StateId::Finished => false,
-        // Of protocols that have no piloted leader.
-        StateId::Flying
-        | StateId::Holding
-        | StateId::WaypointReached
-        | StateId::MovingToWaypoint
-        | StateId::Normal
-        | StateId::StandStill
-        | StateId::MovingAside
-        | StateId::GoOnPlease
-        | StateId::Overtaking
-        | StateId::EmergencyLand => false,
+/// Returns whether the pilot sees that a follower does not follow: one in sight is much further away than its slot, or much lower or
+/// higher than the leader, or is out of sight. A pilot reads no state of another aircraft.
+fn sees_trouble(sky: &Sky, flies_since: Instant) -> bool {
+    let Some(task) = sky.script.follow_task() else { return false };
+    let leader = sky.world.place(FIRST);
+    if sky.world.motion(FIRST).landed || sky.world.now() < flies_since + FOLLOWS_WITHIN {
+        return false;
     }
+    (0..sky.size()).filter(|&i| i != FIRST).any(|i| {
+        let place = sky.world.place(i);
+        let far_m = leader.truncate().distance(place.truncate());
+        let is_far = far_m > (task.reach_m() + LAGS_MOST_M).min(SIGHT_M);
+        // Beyond sight a height is not seen.
+        is_far || (far_m < SIGHT_M && sky.world.motion(i).landed)
+    })
 }
 
 /// Offset that the pilot flies before landing where an aircraft is below, metres right and ahead: away from it.

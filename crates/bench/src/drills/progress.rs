@@ -123,6 +123,11 @@ impl Progress {
         self.aircraft[i].reached
     }
 
+    /// Returns whether an aircraft has not taken off yet.
+    pub(super) fn has_not_flown(&self, i: usize) -> bool {
+        self.stage(i) <= Stage::TakingOff
+    }
+
     /// The stage of every aircraft, for a story.
     pub(super) fn names(&self) -> String {
         self.aircraft.iter().map(|a| a.stage.name()).collect::<Vec<_>>().join(", ")

@@ -8,6 +8,7 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::follow_me::LeaderLost;
 use wingbeat_sim::world::{Logged, Record};
 
+use super::failure::Protocol;
 use super::faults::Faults;
 use super::forged::ForgedSender;
 use super::operator::{Operator, calm_bound};
@@ -15,7 +16,7 @@ use super::pilot::Pilot;
 use super::rules::Rules;
 use super::script::Script;
 use super::sky::{FIRST, Sky};
-use super::{Conditions, Kind, Outcome, command};
+use super::{Conditions, Draws, Kind, Outcome, command};
 use crate::recording::Recording;
 
 /// How often operator, script and rules are handled.
@@ -76,12 +77,13 @@ pub(super) fn fly(
     kind: Kind,
     seed: u64,
     conditions: Conditions,
+    draws: &Draws,
     folder: Option<&Path>,
 ) -> anyhow::Result<Outcome> {
-    if !Kind::OWN.contains(&kind) {
+    let mut script = Script::redraw(kind, seed, conditions, draws);
+    if script.is_formation() {
         conditions.check()?;
     }
-    let mut script = Script::draw(kind, seed, conditions);
     for _ in 0..EASED_MOST {
         if !conditions.may_be_refused() || is_set_up(kind, &script, seed, conditions)? {
             break;
@@ -142,7 +144,7 @@ impl Drill {
     ) -> anyhow::Result<Self> {
         let rules = Rules::of(kind, &script);
         let (steps, pilot) = (script.steps.len(), script.reaction.map(Pilot::new));
-        let sky = Sky::new(script, seed, conditions, record)?;
+        let sky = Sky::new(kind, script, seed, conditions, record)?;
         let run = Run {
             faults: Faults::new(steps, sky.count()),
             operator: Operator::new(sky.count(), sky.swarms()),
@@ -156,6 +158,7 @@ impl Drill {
 
     pub(super) fn step(&mut self) {
         self.run.sky.advance(STEP);
+        self.run.sky.measure();
         self.judge();
         self.run.act();
     }
@@ -207,6 +210,10 @@ impl Drill {
             duration: world.now().since(Instant::ZERO),
             trace_hash: world.trace_hash(),
             log: world.log().iter().map(line).collect(),
+            protocol: Protocol::of(&sky.script.scenario),
+            began: sky.began,
+            hardest_m_s: sky.hardest_m_s,
+            draws: sky.script.draws,
             story: sky.story,
             safety,
             liveness,
@@ -219,6 +226,7 @@ impl Run {
     fn act(&mut self) {
         let Self { sky, faults, operator, pilot, forged, .. } = self;
         faults.inject(sky, operator);
+        sky.note_phases();
         if let Some(pilot) = pilot {
             pilot.fly(sky, operator);
         }

@@ -1,6 +1,8 @@
 //! What the actors of a drill share and its rules read: the script, the world, how far each aircraft has come, and
 //! the story so far.
 
+use std::collections::BTreeSet;
+
 use wingbeat_agent::{Agent, Config as AgentConfig, Phase, Reply};
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{Duration, Frame, Instant};
@@ -9,9 +11,10 @@ use wingbeat_sim::faults::Fault;
 use wingbeat_sim::world::{Record, World};
 use wingbeat_wire::VehicleId;
 
-use super::Conditions;
+use super::failure::{Began, Failure, FlightPhase};
 use super::progress::Progress;
-use super::script::{Role, Script};
+use super::script::{Act, Role, Script};
+use super::{Conditions, Kind};
 use crate::lockstep::autopilots;
 use crate::scenario::ORIGIN;
 
@@ -19,6 +22,13 @@ use crate::scenario::ORIGIN;
 pub(super) const FIRST: usize = 0;
 /// The ids of the other swarm begin here.
 pub(super) const OTHERS: u64 = 0x0a00_0000_0001;
+
+/// From this mean wind on a drill counts as one in wind, metres per second.
+const WINDY_M_S: f64 = 2.0;
+/// Batteries of the field are empty by then.
+const LONG_WAY_ENDS: Instant = Instant::from_secs(1_200);
+/// And from this slope on as one with unlevel homes, metres.
+const SLOPING_M: f64 = 0.5;
 
 /// What is wrong with one aircraft, for the rules.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +41,8 @@ pub(super) struct Struck {
     pub(super) off_m: f64,
     /// Whether its daemon forgot its flight.
     pub(super) restarts: bool,
+    /// Whether what goes wrong stops its motors in flight: a fall is no crash of ours.
+    pub(super) falls: bool,
     /// Whether its autopilot acts by itself and says nothing that can be read: that counts as the pilot's doing.
     pub(super) acts_unannounced: bool,
 }
@@ -50,6 +62,7 @@ pub(super) struct Taken {
 }
 
 pub(super) struct Sky {
+    kind: Kind,
     pub(super) script: Script,
     pub(super) seed: u64,
     pub(super) world: World,
@@ -59,12 +72,20 @@ pub(super) struct Sky {
     /// What is wrong with each aircraft by itself.
     pub(super) struck: Vec<Struck>,
     pub(super) story: Vec<String>,
+    /// Which failures began in which phases.
+    pub(super) began: BTreeSet<Began>,
+    /// How many acts went wrong so far.
+    failures: usize,
+    /// The hardest touch-down so far, metres per second.
+    pub(super) hardest_m_s: f64,
+    was_landed: Vec<bool>,
 }
 
 impl Sky {
     /// # Errors
     /// What was drawn cannot be flown.
     pub(super) fn new(
+        kind: Kind,
         script: Script,
         seed: u64,
         conditions: Conditions,
@@ -97,6 +118,9 @@ impl Sky {
                 anyhow::bail!("mission of aircraft {}: {why}", i + 1);
             }
         }
+        if kind == Kind::GroundEnds {
+            (0..count).for_each(|i| world.lease(i, true));
+        }
         world.take_changes();
         let progress = Progress::new(count);
         let mut struck = vec![Struck::default(); count];
@@ -108,11 +132,64 @@ impl Sky {
                 struck.off_m = conditions.gnss_bias_m;
             }
         }
-        Ok(Self { script, seed, world, progress, calm_at: Instant::ZERO, struck, story: vec![] })
+        Ok(Self {
+            kind,
+            script,
+            seed,
+            world,
+            progress,
+            // Nothing is wrong with a mission that is longer than the battery but its end.
+            calm_at: if kind == Kind::LongWay { LONG_WAY_ENDS } else { Instant::ZERO },
+            struck,
+            story: vec![],
+            began: BTreeSet::new(),
+            failures: 0,
+            hardest_m_s: 0.0,
+            was_landed: vec![true; count],
+        })
     }
 
     pub(super) fn advance(&mut self, by: Duration) {
         self.world.run_until(self.world.now() + by);
+    }
+
+    /// Notes that an act begins now, in the true phases of the aircraft that it concerns.
+    pub(super) fn note_failure(&mut self, act: &Act, concerns: &[usize]) {
+        let Some(failure) = Failure::of(self.kind, act) else { return };
+        let phases: Vec<FlightPhase> = concerns.iter().filter_map(|&i| FlightPhase::of(self, i)).collect();
+        self.failures += 1;
+        let both = (self.failures > 1).then_some(Failure::Two);
+        for phase in phases {
+            let all = [Some(failure), both].into_iter().flatten();
+            self.began.extend(all.map(|failure| Began { failure, phase }));
+        }
+    }
+
+    /// Notes the phases that are flown in wind or above a slope: both last the whole flight.
+    pub(super) fn note_phases(&mut self) {
+        let scenario = &self.script.scenario;
+        let is_windy = scenario.wind.speed_m_s >= WINDY_M_S;
+        let is_sloping = scenario.slope_m >= SLOPING_M;
+        if !self.world.now().as_micros().is_multiple_of(1_000_000) || !(is_windy || is_sloping) {
+            return;
+        }
+        for i in 0..self.size() {
+            let Some(phase) = FlightPhase::of(self, i) else { continue };
+            let all = [(is_windy, Failure::Wind), (is_sloping, Failure::Unlevel)];
+            self.began
+                .extend(all.into_iter().filter(|(is, _)| *is).map(|(_, failure)| Began { failure, phase }));
+        }
+    }
+
+    /// Measures touch-downs.
+    pub(super) fn measure(&mut self) {
+        for i in 0..self.count() {
+            let is_landed = self.world.motion(i).landed;
+            if is_landed && !self.was_landed[i] && !self.struck[i].falls {
+                self.hardest_m_s = self.hardest_m_s.max(self.world.truth(i).touchdown_m_s);
+            }
+            self.was_landed[i] = is_landed;
+        }
     }
 
     /// Number of aircraft, those of the other swarm among them.

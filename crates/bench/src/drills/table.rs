@@ -10,11 +10,11 @@ const LOG_TAIL: usize = 30;
 /// Failing drills of a kind whose stories are printed.
 const STORIES: usize = 3;
 
-/// One row per kind that was flown, and one of all. Beside each count of drills that broke a rule stands the rate that it
+/// One row per kind that was flown, and one of all. Of the unsafe drills those with a crash are counted once more. Beside each count of drills that broke a rule stands the rate that it
 /// may have at most ([`rate_most`], 95 %): a rule that no drill broke may still be broken by another.
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut out = String::from(
-        "kind                    seeds  unsafe   at most  stuck   at most  completed  least separation m  to ground s (median, last)\n",
+        "kind                    seeds  unsafe   at most  crashed  stuck   at most  completed  least separation m  to ground s (median, last)\n",
     );
     let of = |kind: Kind| outcomes.iter().filter(move |o| o.kind == kind).collect::<Vec<_>>();
     let kinds: Vec<(&str, Vec<&Outcome>)> =
@@ -32,6 +32,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
 fn line(name: &str, row: &[&Outcome]) -> String {
     let count = |which: fn(&Outcome) -> bool| row.iter().filter(|o| which(o)).count();
     let not_safe = count(|o| !o.safety.is_empty());
+    let crashed = count(Outcome::has_crashed);
     let stuck = count(|o| o.safety.is_empty() && !o.liveness.is_empty());
     let at_most = |events| rate_most(events, row.len()) * 1e2;
     let (not_safe_most, stuck_most) = (at_most(not_safe), at_most(stuck));
@@ -42,7 +43,7 @@ fn line(name: &str, row: &[&Outcome]) -> String {
     let (median_s, last_s) = (to_ground_s[row.len() / 2], to_ground_s[row.len() - 1]);
     let share = done as f64 / all as f64 * 1e2;
     format!(
-        "{name:<22} {:>6}  {not_safe:>6}  {not_safe_most:>6.2} %  {stuck:>5}  {stuck_most:>6.2} %  {share:>7.1} %  \
+        "{name:<22} {:>6}  {not_safe:>6}  {not_safe_most:>6.2} %  {crashed:>7}  {stuck:>5}  {stuck_most:>6.2} %  {share:>7.1} %  \
          {least_m:>18.2}  {median_s:>14.1}, {last_s:.1}\n",
         row.len(),
     )

@@ -20,6 +20,7 @@ use super::script::{
 };
 use super::{LIMIT_S, feed};
 use crate::lockstep::{ENDLESS_MAH, SILENCE};
+use crate::plan::profile_of;
 use crate::scenario::ORIGIN;
 use crate::sitl::parameters::{self, Wanted, wind_gradient};
 
@@ -90,8 +91,9 @@ pub fn on_ours(binary: &Path, flight: Flight) -> Result<Trace> {
         heading_rad: 0.0,
         booted_at: Instant::ZERO,
         wind: flight.wind(),
+        wind_full_m: HEIGHT_M,
         weather: (1, ORIGIN),
-        body: Body::default(),
+        body: Body::of(profile_of(binary)?),
         battery: BatteryParameters { capacity_mah: ENDLESS_MAH, ..BatteryParameters::default() },
         physics: None,
         sensors: Sensors::default(),

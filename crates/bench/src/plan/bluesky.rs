@@ -97,6 +97,9 @@ fn number(what: &str, found: Option<&&str>) -> Result<f64> {
     value.with_context(|| format!("{what}: found {found:?}, expected a number"))
 }
 
+/// Heights that differ by less are the same height, metres.
+const SAME_M: f64 = 0.1;
+
 /// Feet, or a flight level.
 fn height_m(found: Option<&&str>) -> Result<f64> {
     let level = found.and_then(|text| text.get(2..).filter(|_| text[..2].eq_ignore_ascii_case("fl")));
@@ -112,6 +115,20 @@ fn speed_m_s(found: Option<&&str>) -> Result<f64> {
     let knots = number("speed", found)?;
     ensure!((0.0..=2_000.0).contains(&knots), "speed: found {knots} kt, expected 0 to 2000");
     Ok(knots * KNOT_M_S)
+}
+
+/// The mean of longitudes on the circle: that of 179 and -179 degrees is 180. Opposite ones have none; the first stands for
+/// them.
+fn mean_longitude_deg(all_deg: impl Iterator<Item = f64> + Clone) -> f64 {
+    let first_deg = all_deg.clone().next().unwrap_or_default();
+    let (mut off_deg, mut count) = (0.0, 0.0);
+    for deg in all_deg {
+        let from_first = deg - first_deg;
+        off_deg += from_first - 360.0 * (from_first / 360.0).round();
+        count += 1.0;
+    }
+    let mean_deg = first_deg + if count > 0.0 { off_deg / count } else { 0.0 };
+    mean_deg - 360.0 * (mean_deg / 360.0).round()
 }
 
 impl Scene {
@@ -187,7 +204,10 @@ impl Scene {
                 _ => {
                     let (at, rest) = self.place(&rest[1..])?;
                     self.aircraft[index].route.push(at);
-                    if rest.first().is_some_and(|height| !height.is_empty()) {
+                    let stated = rest.first().filter(|height| !height.is_empty());
+                    let stated_m = stated.map(|height| height_m(Some(height))).transpose()?;
+                    let own_m = self.aircraft[index].height_m;
+                    if stated_m.is_some_and(|stated_m| (stated_m - own_m).abs() > SAME_M) {
                         self.leave_out(line, "ADDWPT with a height: each aircraft keeps its first");
                     }
                     if let Some(speed) = rest.get(1).filter(|speed| !speed.is_empty()) {
@@ -227,8 +247,8 @@ impl Scene {
 
     fn plan(self, name: &str) -> Import {
         let count = self.aircraft.len() as f64;
-        let mean = |axis: usize| self.aircraft.iter().map(|aircraft| aircraft.at[axis]).sum::<f64>() / count;
-        let middle = [mean(0), mean(1)];
+        let latitude_deg = self.aircraft.iter().map(|aircraft| aircraft.at[0]).sum::<f64>() / count;
+        let middle = [latitude_deg, mean_longitude_deg(self.aircraft.iter().map(|aircraft| aircraft.at[1]))];
         let position = |at: [f64; 2]| {
             let [latitude_e7, longitude_e7] = at.map(|degrees| (degrees * 1e7).round() as i32);
             Position { latitude_e7, longitude_e7, altitude_mm: 0 }
@@ -328,6 +348,42 @@ mod tests {
             assert!(report.iter().any(|found| found.contains(line)), "{line}: {report:?}");
         }
         assert!(!report.iter().any(|line| line.contains("cannot be flown")), "{report:?}");
+    }
+
+    /// A scene is the same scene at any longitude, the date line among them.
+    #[test]
+    fn a_scenario_across_the_date_line_is_the_one_at_any_other_longitude() {
+        let routes = |longitude_deg: f64, spread: &[f64]| {
+            let wrapped = |deg: f64| deg - 360.0 * ((deg + 180.0) / 360.0).floor();
+            let scene: String = (0..)
+                .zip(spread)
+                .map(|(number, off)| {
+                    let (from, to) = (wrapped(longitude_deg + off), wrapped(longitude_deg + off + 0.002));
+                    format!(
+                        "0>CRE D{number} M600 -16.8 {from:.7} 90 82.021 10\n0>ADDWPT D{number} -16.8 {to:.7} 82.021\n"
+                    )
+                })
+                .collect();
+            let Import { plan, report } = import("line", &scene).unwrap();
+            assert!(
+                !report.iter().any(|line| line.contains("with a height")),
+                "the height is its own: {report:?}"
+            );
+            let plan = Plan::parse(&plan, Path::new(".")).unwrap();
+            let flight = plan.own.unwrap().flight.remove(0);
+            flight.aircraft.into_iter().map(|aircraft| aircraft.east_north_m).collect::<Vec<_>>()
+        };
+        for spread in [&[0.0, 0.001][..], &[0.0, -0.001, 0.003], &[0.0]] {
+            let expected = routes(10.0, spread);
+            assert!((expected[0][1][0] - expected[0][0][0] - 213.2).abs() < 0.2, "eastward: {expected:?}");
+            for longitude_deg in [179.999, -179.999, 180.0, -180.0, 0.0, 179.9985, -90.0] {
+                let found = routes(longitude_deg, spread);
+                for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+                    let off_m = (found[0] - expected[0]).hypot(found[1] - expected[1]);
+                    assert!(off_m < 0.03, "{longitude_deg}: {found:?} {expected:?}");
+                }
+            }
+        }
     }
 
     #[test]

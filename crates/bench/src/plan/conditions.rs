@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
-use wingbeat_geo::{DVec3, Frame};
+use wingbeat_geo::{DVec3, Frame, Position};
 use wingbeat_sim::motion::WindParameters;
 use wingbeat_sim::sensors::ImuNoise;
 
-use crate::scenario::{Charge, ORIGIN, Scenario};
+use crate::scenario::{Charge, Scenario};
 
 /// What is not stated stays as it is without the section: calm, level, a battery as the task has it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -58,6 +58,9 @@ pub struct Conditions {
 pub(crate) const GUST_S: f64 = 5.0;
 /// How wide it is, metres.
 pub(crate) const GUST_LENGTH_M: f64 = 100.0;
+
+/// Aircraft stand no further than this from the flight's origin.
+const METRES_MOST: f64 = 50_000.0;
 
 impl Conditions {
     /// Surrounds a scenario.
@@ -124,7 +127,7 @@ impl Conditions {
             let path = folder.join(file);
             let here = || format!("conditions.starts_file: {}", path.display());
             let text = std::fs::read_to_string(&path).with_context(here)?;
-            scenario.starts = starts(&text).with_context(here)?;
+            scenario.starts = starts(&text, scenario.origin).with_context(here)?;
             let (found, expected) = (scenario.starts.len(), scenario.aircraft());
             ensure!(
                 found >= expected,
@@ -136,8 +139,8 @@ impl Conditions {
     }
 }
 
-/// Places, metres east and north of [`ORIGIN`]; heights are the ground's.
-fn starts(text: &str) -> Result<Vec<DVec3>> {
+/// Reads places as metres east and north of the flight's origin; heights are the ground's.
+fn starts(text: &str, origin: Position) -> Result<Vec<DVec3>> {
     let mut lines =
         csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let header: Vec<String> = lines.headers()?.iter().map(str::to_owned).collect();
@@ -149,7 +152,7 @@ fn starts(text: &str) -> Result<Vec<DVec3>> {
             header.join(",")
         ),
     };
-    let (limits, frame) = (if is_geodetic { [90.0, 180.0] } else { [50_000.0; 2] }, Frame::new(ORIGIN));
+    let (limits, frame) = (if is_geodetic { [90.0, 180.0] } else { [METRES_MOST; 2] }, Frame::new(origin));
     let mut all = Vec::new();
     for (row, record) in lines.deserialize::<[f64; 2]>().enumerate() {
         let at = record.with_context(|| format!("place {}", row + 1))?;
@@ -158,8 +161,14 @@ fn starts(text: &str) -> Result<Vec<DVec3>> {
         }
         all.push(if is_geodetic {
             let [latitude_e7, longitude_e7] = at.map(|degrees| (degrees * 1e7).round() as i32);
-            let place = wingbeat_geo::Position { latitude_e7, longitude_e7, ..ORIGIN };
-            frame.to_local(place).truncate().extend(0.0)
+            let place = frame.to_local(Position { latitude_e7, longitude_e7, ..origin }).truncate();
+            let (found_km, most_km) = (place.length() * 1e-3, METRES_MOST * 1e-3);
+            ensure!(
+                found_km <= most_km,
+                "place {}: found {found_km:.0} km from the start of the flight, expected {most_km} km at most",
+                row + 1
+            );
+            place.extend(0.0)
         } else {
             DVec3::new(at[0], at[1], 0.0)
         });
@@ -170,22 +179,25 @@ fn starts(text: &str) -> Result<Vec<DVec3>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::ORIGIN;
 
     #[test]
     fn places_are_read_in_metres_or_in_degrees() {
-        let metres = starts("east_m, north_m\n# the row\n10, -20\n0.5,0\n").unwrap();
+        let metres = starts("east_m, north_m\n# the row\n10, -20\n0.5,0\n", ORIGIN).unwrap();
         assert_eq!(metres, [DVec3::new(10.0, -20.0, 0.0), DVec3::new(0.5, 0.0, 0.0)]);
         let (latitude, longitude) =
             (f64::from(ORIGIN.latitude_e7) * 1e-7, f64::from(ORIGIN.longitude_e7) * 1e-7);
-        let degrees = starts(&format!("latitude_deg,longitude_deg\n{latitude:.7},{longitude:.7}\n")).unwrap();
+        let degrees =
+            starts(&format!("latitude_deg,longitude_deg\n{latitude:.7},{longitude:.7}\n"), ORIGIN).unwrap();
         assert!(degrees[0].length() < 0.02, "{degrees:?}");
         for (text, message) in [
             ("x,y\n1,2\n", "found \"x,y\", expected east_m,north_m"),
             ("east_m,north_m\n1,two\n", "place 1"),
             ("east_m,north_m\n1,2\n60000,2\n", "place 2: found 60000, expected -50000 to 50000"),
             ("latitude_deg,longitude_deg\n91,0\n", "place 1: found 91, expected -90 to 90"),
+            ("latitude_deg,longitude_deg\n52,4\n", "from the start of the flight, expected 50 km at most"),
         ] {
-            let found = format!("{:#}", starts(text).unwrap_err());
+            let found = format!("{:#}", starts(text, ORIGIN).unwrap_err());
             assert!(found.contains(message), "{found}");
         }
     }

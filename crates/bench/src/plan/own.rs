@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::Deserialize;
-use wingbeat_missions::Limits;
+use wingbeat_api::{MissionFileOptions, MissionUpload, ReadMission};
+use wingbeat_ground::mission_file::limits;
 use wingbeat_sim::motion::WindParameters;
 
 use crate::gauss_markov::Walk;
@@ -59,7 +60,15 @@ pub struct Routed {
     pub speed_m_s: f64,
     /// Height of its route above home, metres, where it is not that of all.
     pub height_m: Option<f64>,
+    /// A mission file with its route instead of `east_north_m`, relative to the plan.
+    pub path: Option<String>,
+    /// The mission of that file, from 1; needed where it holds several.
+    pub only: Option<usize>,
+    /// How that file is read, and what of it may be left out.
+    #[serde(default)]
+    pub options: MissionFileOptions,
     /// Waypoints, metres east and north of a common origin; it starts at the first,
+    #[serde(default)]
     pub east_north_m: Vec<[f64; 2]>,
     /// unless it starts here.
     pub start_east_north_m: Option<[f64; 2]>,
@@ -101,6 +110,9 @@ pub struct File {
     pub text: Option<String>,
     /// Speed of missions that name none, metres per second.
     pub speed_m_s: f64,
+    /// How it is read, and what of it may be left out.
+    #[serde(default)]
+    pub options: MissionFileOptions,
 }
 
 impl Own {
@@ -129,13 +141,18 @@ impl Own {
                 direction_rad: named.wind_from_deg.to_radians(),
                 ..WindParameters::default()
             };
-            let mission = |a: &Routed| OwnMission {
-                speed_m_s: a.speed_m_s,
-                points: route(&a.east_north_m, a.height_m.unwrap_or(height_m)),
-                start: a.start_east_north_m.and_then(|start| route(&[start], height_m).pop()),
-                leaves_at_s: a.leaves_at_s.clone(),
-            };
-            self.fly(&named.name, wind, named.aircraft.iter().map(mission).collect(), &mut all);
+            let routed = named.aircraft.iter().enumerate().map(|(index, aircraft)| {
+                aircraft
+                    .routed(folder, height_m)
+                    .with_context(|| format!("own.flight {:?}, aircraft {}", named.name, index + 1))
+            });
+            let routed = routed.collect::<Result<Vec<_>>>()?;
+            let (missions, stated): (Vec<_>, Vec<_>) = routed.into_iter().unzip();
+            let first = all.len();
+            self.fly(&named.name, wind, missions, &mut all);
+            if named.aircraft.iter().any(|aircraft| aircraft.path.is_some()) {
+                all[first..].iter_mut().for_each(|scenario| scenario.stated.clone_from(&stated));
+            }
         }
         if let Some(crowd) = &self.crowd {
             for &aircraft in &crowd.aircraft {
@@ -153,11 +170,10 @@ impl Own {
         }
         if let Some(file) = &self.file {
             let path = folder.join(&file.path);
+            let limits = limits(&file.options).map_err(|why| anyhow!("own.file.{why}"))?;
             let missions = match &file.text {
-                Some(text) => {
-                    wingbeat_missions::parse(Path::new(&file.path), text.as_bytes(), &Limits::default())?
-                }
-                None => wingbeat_missions::read(&path, &Limits::default())?,
+                Some(text) => wingbeat_missions::parse(Path::new(&file.path), text.as_bytes(), &limits)?,
+                None => wingbeat_missions::read(&path, &limits)?,
             };
             let (mut own, mut stated) = (Vec::new(), Vec::new());
             for mission in &missions {
@@ -169,11 +185,16 @@ impl Own {
                     start: None,
                     leaves_at_s: Vec::new(),
                 });
-                stated.push(mission.stated);
+                let mut of_file = mission.stated;
+                of_file.mission.leave_out.clone_from(&file.options.leave_out);
+                stated.push(of_file);
             }
             let first = all.len();
             self.fly(&file.path, WindParameters::default(), own, &mut all);
-            all[first..].iter_mut().for_each(|scenario| scenario.stated.clone_from(&stated));
+            for scenario in &mut all[first..] {
+                let own = Scenario { stated: stated.clone(), ..scenario.clone() };
+                *scenario = own.measured_from_its_start();
+            }
         }
         ensure!(!all.is_empty(), "own: found no aircraft, expected flight, crowd or file");
         if let Some(file) = &self.speeds_file {
@@ -199,6 +220,38 @@ impl Own {
             (scenario.wind, scenario.gps_noise_m) = (wind, self.gps_noise_m);
             all.push(scenario);
         }
+    }
+}
+
+impl Routed {
+    /// The mission of the aircraft, and what its file states.
+    fn routed(&self, folder: &Path, height_m: f64) -> Result<(OwnMission, ReadMission)> {
+        let start = self.start_east_north_m.and_then(|start| route(&[start], height_m).pop());
+        let leaves_at_s = self.leaves_at_s.clone();
+        let Some(file) = &self.path else {
+            let points = route(&self.east_north_m, self.height_m.unwrap_or(height_m));
+            let mission = MissionUpload::new("route", wingbeat_onboard::mission::items(&points));
+            let stated = ReadMission { mission, notes: Vec::new(), refusals: Vec::new() };
+            return Ok((OwnMission { speed_m_s: self.speed_m_s, points, start, leaves_at_s }, stated));
+        };
+        ensure!(
+            self.east_north_m.is_empty() && self.height_m.is_none(),
+            "path: found east_north_m or height_m as well, expected either: the file states places and heights"
+        );
+        let path = folder.join(file);
+        let limits = limits(&self.options).map_err(|why| anyhow!("{why}"))?;
+        let missions = wingbeat_missions::read(&path, &limits)?;
+        let found = missions.len();
+        let number = self.only.unwrap_or(1);
+        ensure!(
+            self.only.is_some() || found == 1,
+            "path: found {found} missions in {file:?}, expected one, or the number of one (only)"
+        );
+        let mission = number.checked_sub(1).and_then(|index| missions.get(index));
+        let mission = mission.with_context(|| format!("only: found {number}, expected 1 to {found}"))?;
+        let FileMission { points, mut stated, .. } = FileMission::new(mission, &path);
+        stated.mission.leave_out.clone_from(&self.options.leave_out);
+        Ok((OwnMission { speed_m_s: self.speed_m_s, points, start, leaves_at_s }, stated))
     }
 }
 

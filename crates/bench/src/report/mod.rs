@@ -56,7 +56,7 @@ pub fn flight(aircraft: &[AircraftFigures], swarm: &SwarmFigures, radio: &Radio)
 }
 
 fn metres(m: f64) -> String {
-    if m.is_finite() { format!("{m:.2} m") } else { "none flew".to_owned() }
+    if m.is_finite() { format!("{m:.2} m") } else { "no pair".to_owned() }
 }
 
 fn line(t: &mut String, text: &str) {

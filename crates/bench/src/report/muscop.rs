@@ -283,6 +283,7 @@ mod tests {
                 duration: Duration::ZERO,
                 trace_hash: 0,
                 warnings: vec![],
+                causes: vec![],
             };
             flight.swarm.time_offset.add(time_offset_s);
             flight.losses[2] = Losses { sent: 10, lost: 4 };

@@ -18,8 +18,6 @@ use super::{ENDLESS_MAH, Kind, Scenario, id, route};
 
 /// Heading of the published leader, degrees; its pilot never yawed it.
 const HEADING_DEG: f64 = 291.0;
-/// A leader is lost after so many refreshes at least; 2 s where that is longer.
-const REFRESHES_TO_LOSE: u32 = 3;
 
 /// A formation follows a leader.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +108,7 @@ impl FollowTask {
             heading_noise_rad: 0.0,
             turn_m_s: f64::INFINITY,
             leader_lost: LeaderLost::Hold,
-            follows_again: false,
+            follows_again: true,
             pilot: LeaderPilot::Published,
             axis: [axis[0], axis[1]],
         }
@@ -124,7 +122,7 @@ impl FollowTask {
         config.height_m = self.height_m;
         config.refresh = self.refresh;
         config.turn_m_s = self.turn_m_s;
-        config.leader_timeout = config.leader_timeout.max(self.refresh * REFRESHES_TO_LOSE);
+        config.leader_timeout = follow_me::Config::default_leader_timeout(self.refresh);
         config.leader_lost = self.leader_lost;
         config.follows_again = self.follows_again;
         // What the tables print is flown, however close.

@@ -29,9 +29,9 @@ use wingbeat_cosim::incidents;
 use wingbeat_cosim::method::Method;
 use wingbeat_cosim::ns3;
 use wingbeat_geo::position::heading_rad;
-use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
+use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position, Scale};
 use wingbeat_protocol::swarm::budget::{Budget, Surroundings};
-use wingbeat_protocol::{ConfigError, Fence};
+use wingbeat_protocol::{ConfigError, Fence, MissionExtras};
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::flight_controller::{Boot, Config as ControllerConfig, FlightController, Parameter, TICK};
 use wingbeat_sim::keys::Signatures;
@@ -60,6 +60,10 @@ pub(crate) const GROUND_DISTANCE_M: f64 = 10.0;
 const BOOT_SPREAD_TICKS: f64 = 50.0;
 /// An aircraft is not set down to the centimetre.
 pub(crate) const PLACEMENT_ERROR_M: f64 = 0.3;
+/// The most aircraft of one flight where none broadcasts.
+const ALONE_MOST: usize = 512;
+/// Points further than this from a flight's origin are refused: one plane does not measure them.
+const PLANE_REACH_KM: f64 = 100.0;
 /// A battery that is never empty.
 const ENDLESS_MAH: f64 = 1e6;
 
@@ -114,7 +118,9 @@ pub struct Scenario {
     pub charge: Option<Charge>,
     /// What is kept of them, where `charge` is one: otherwise nothing limits a flight.
     pub reserve: Reserve,
-    /// Where the aircraft stand, metres east and north of [`ORIGIN`]; empty: as the task has it.
+    /// Origin of the frame in which this flight is measured, and in which its gusts and starts lie.
+    pub origin: Position,
+    /// Where the aircraft stand, metres east and north of `origin`; empty: as the task has it.
     pub starts: Vec<DVec3>,
     /// What goes wrong.
     pub trouble: Vec<Trouble>,
@@ -319,6 +325,7 @@ impl Scenario {
             ground_altitude_mm: ORIGIN.altitude_mm,
             charge: None,
             reserve: Reserve::default(),
+            origin: ORIGIN,
             starts: Vec::new(),
             trouble: Vec::new(),
             scripts: Vec::new(),
@@ -330,6 +337,16 @@ impl Scenario {
             settings: Settings::default(),
             stated: Vec::new(),
         }
+    }
+
+    /// Measures the flight from where its first aircraft starts, for missions with positions of their own. A plane that
+    /// touches the earth elsewhere shows turned and stretched distances.
+    #[must_use]
+    pub fn measured_from_its_start(mut self) -> Self {
+        if !self.kind().route(0).is_empty() {
+            self.origin = position(self.kind().start(0));
+        }
+        self
     }
 
     fn kind(&self) -> &dyn Kind {
@@ -378,6 +395,38 @@ impl Scenario {
         self.kind().mission_for(index)
     }
 
+    /// What the file of that mission states, if it has one.
+    pub fn stated_for(&self, index: usize) -> Option<&ReadMission> {
+        self.mission_for(index)?;
+        match &self.task {
+            Task::Own(_) => self.stated.get(index),
+            Task::Swarm(_) | Task::Follow(_) => self.stated.first(),
+        }
+    }
+
+    /// What the mission of an aircraft states besides its waypoints, as its protocol flies it.
+    ///
+    /// # Errors
+    /// The protocol does not fly a part of it, and the part may not be left out.
+    pub fn extras_for(&self, index: usize) -> Result<MissionExtras> {
+        let Some(ReadMission { mission, .. }) = self.stated_for(index) else {
+            return Ok(MissionExtras::default());
+        };
+        let protocol = self.protocol_of(index)?;
+        let refusals = mission.refusals(protocol);
+        ensure!(refusals.is_empty(), "mission {:?}: {}", mission.name, refusals.join("; "));
+        let mut flown = mission.flown(protocol);
+        // The bench configures its flight controllers with the speed of the scenario.
+        flown.speed_m_s = flown.speed_m_s.filter(|speed_m_s| *speed_m_s != self.speed_m_s(index));
+        Ok(wingbeat_onboard::mission::extras(&flown))
+    }
+
+    fn protocol_of(&self, index: usize) -> Result<&'static str> {
+        let config = self.kind().agent_config(index);
+        let agent = Agent::new(config, 0, Instant::ZERO).context("configuration")?;
+        Ok(agent.status(Instant::ZERO).protocol)
+    }
+
     /// When an aircraft leaves its waypoints at the earliest: [`OwnMission::leaves_at_s`].
     pub fn leaves_at_s(&self, index: usize) -> &[f64] {
         self.kind().leaves_at_s(index)
@@ -400,7 +449,7 @@ impl Scenario {
     pub fn notes(&self) -> Result<Vec<String>> {
         self.check()?;
         let mut notes = Vec::new();
-        for (index, ReadMission { mission, notes: of_the_file }) in self.stated.iter().enumerate() {
+        for (index, ReadMission { mission, notes: of_the_file, .. }) in self.stated.iter().enumerate() {
             let mut mission = mission.clone();
             // The bench configures its flight controllers with the speed of the scenario.
             mission.speed_m_s = mission.speed_m_s.filter(|speed_m_s| *speed_m_s != self.speed_m_s(index));
@@ -423,6 +472,15 @@ impl Scenario {
                 Task::Swarm(_) | Task::Own(_) | Task::Follow(_) => {}
             }
         }
+        for (index, trouble) in self.trouble.iter().enumerate() {
+            if trouble.is_of_link() && self.broadcasts_nothing() {
+                notes.push(format!(
+                    "fault {}: it never comes: with the variant {} aircraft send no datagrams, and no link is lost or found",
+                    index + 1,
+                    self.variant().map_or("off", Variant::name)
+                ));
+            }
+        }
         if self.arducopter.is_none() && self.imu != ImuNoise::default() {
             notes.push(
                 "conditions.gyroscope_noise_deg_s, accelerometer_noise_m_s2: ArduCopter programs have such sensors, simulated flight \
@@ -438,7 +496,7 @@ impl Scenario {
     /// # Errors
     /// Names what was found and what was expected.
     pub fn check(&self) -> Result<()> {
-        let (found, most) = (self.aircraft(), wingbeat_wire::SWARM_MAX);
+        let (found, most) = (self.aircraft(), self.aircraft_most());
         ensure!((1..=most).contains(&found), "aircraft: found {found}, expected 1 to {most}");
         let wind = self.wind.speed_m_s;
         ensure!((0.0..=30.0).contains(&wind), "wind: found {wind} m/s, expected 0 to 30");
@@ -473,6 +531,7 @@ impl Scenario {
             );
         }
         self.check_scripts()?;
+        self.check_place()?;
         for flow in self.ns3.iter().flat_map(|ns3| &ns3.flows) {
             let to = match flow.to {
                 ns3::End::Radio(to) => to,
@@ -496,6 +555,44 @@ impl Scenario {
             trouble.check(found).with_context(|| format!("fault {}", index + 1))?;
         }
         self.kind().check(self)
+    }
+
+    /// Returns the largest number of aircraft in one flight. Those that broadcast are bound by the roster that each holds.
+    fn aircraft_most(&self) -> usize {
+        match self.variant() {
+            Some(Variant::Off) => ALONE_MOST,
+            Some(Variant::Sweep | Variant::Mbcap | Variant::MbcapE) | None => wingbeat_wire::SWARM_MAX,
+        }
+    }
+
+    /// Returns what proves the senders of datagrams. More aircraft than a roster holds broadcast none.
+    pub(crate) fn signatures_of_all(&self) -> Signatures {
+        if self.aircraft() > wingbeat_wire::SWARM_MAX { Signatures::StandIn } else { self.signatures }
+    }
+
+    /// Refuses a flight whose aircraft are so far apart that one plane cannot measure them.
+    fn check_place(&self) -> Result<()> {
+        let scale = Scale::at(self.origin);
+        for index in 0..self.aircraft() {
+            let route = self.kind().route(index);
+            let start = (!route.is_empty()).then(|| self.kind().start(index));
+            for point in route.iter().chain(&start) {
+                let there = position(*point);
+                let away_km = scale.offset_m(self.origin, there).truncate().length() * 1e-3;
+                ensure!(
+                    there.is_on_earth() && away_km <= PLANE_REACH_KM,
+                    "mission {}: aircraft {}: found {:.7}, {:.7}, which is {away_km:.0} km from the start of the flight at {:.7}, {:.7}, \
+                     expected {PLANE_REACH_KM} km at most: fly missions at different places as flights of their own",
+                    self.name,
+                    index + 1,
+                    there.latitude_deg(),
+                    there.longitude_deg(),
+                    self.origin.latitude_deg(),
+                    self.origin.longitude_deg()
+                );
+            }
+        }
+        Ok(())
     }
 
     fn check_scripts(&self) -> Result<()> {
@@ -526,7 +623,8 @@ impl Scenario {
         let mut agent = Agent::new(config, 0, Instant::ZERO).context("configuration")?;
         let Some(points) = kind.mission_for(index) else { return Ok(()) };
         let mut outputs = Outputs::default();
-        agent.handle(Instant::ZERO, Input::Mission(points), &mut outputs);
+        let extras = self.extras_for(index)?;
+        agent.handle(Instant::ZERO, Input::MissionWith(points, &extras), &mut outputs);
         if let Some(Reply::Refused(why)) = outputs.reply {
             bail!("mission {}: {why}", self.name);
         }
@@ -541,6 +639,12 @@ impl Scenario {
         let is_alone = self.variant().is_some_and(|variant| !variant.avoids());
         let is_scripted = self.scripts.iter().any(|script| script.radio.is_some());
         !is_alone || is_scripted || self.trouble.iter().any(Trouble::is_of_network)
+    }
+
+    /// Returns whether no aircraft transmits anything that another could receive.
+    fn broadcasts_nothing(&self) -> bool {
+        self.variant().is_some_and(|variant| !variant.avoids())
+            && self.scripts.iter().all(|script| script.radio.is_none())
     }
 
     /// The id of an aircraft; the first is a swarm's master, the last has the right of way.
@@ -606,7 +710,7 @@ impl Scenario {
         if self.slope_m <= 0.0 {
             return level;
         }
-        let (frame, mut rng) = (Frame::new(ORIGIN), rng::child(seed, "slope", 0));
+        let (frame, mut rng) = (Frame::new(self.origin), rng::child(seed, "slope", 0));
         let (east, north) = libm::sincos(rng::uniform(&mut rng) * core::f64::consts::TAU);
         let along_m = |home| frame.to_local(home).truncate().dot(DVec2::new(east, north));
         let all = (0..self.aircraft()).map(|i| along_m(self.level_home(i, seed)));
@@ -619,7 +723,7 @@ impl Scenario {
     fn level_home(&self, index: usize, seed: u64) -> Position {
         let altitude_mm = self.ground_altitude_mm;
         if let Some(at) = self.starts.get(index) {
-            return Position { altitude_mm, ..Frame::new(ORIGIN).to_position(*at) };
+            return Position { altitude_mm, ..Frame::new(self.origin).to_position(*at) };
         }
         let kind = self.kind();
         let frame = Frame::new(position(kind.start(index)));
@@ -653,7 +757,7 @@ impl Scenario {
         (config.boot, config.profile) = (self.boot, self.profile);
         config.gps_noise_m = self.gps_noise_m;
         config.wind = self.wind;
-        config.weather = Some((seed, ORIGIN));
+        config.weather = Some((seed, self.origin));
         self.kind().equip(&mut config, self.heading_rad(index));
         if let Some(charge) = self.charge {
             config.battery.capacity_mah =

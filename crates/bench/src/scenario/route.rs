@@ -9,7 +9,8 @@ use wingbeat_ground::mission_file;
 use wingbeat_missions::{Altitude, LatLon, Limits, Mission};
 use wingbeat_wire::Point;
 
-/// Where missions made from numbers begin (Valencia, as the sample missions).
+/// Origin of missions that are given in metres (Valencia, as the sample missions). A mission of a file has its own:
+/// [`super::Scenario::origin`].
 pub const ORIGIN: Position =
     Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 

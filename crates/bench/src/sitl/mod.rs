@@ -45,7 +45,7 @@ use crate::flight::{self, FlightResult};
 use crate::plan::{Plan, Table};
 use crate::report::{self, Row};
 use crate::run::alone;
-use crate::scenario::{ORIGIN, Scenario, Task};
+use crate::scenario::{Scenario, Task};
 use crate::transmitter::{Started, Transmitter};
 use monitor::Monitor;
 use parameters::Wanted;
@@ -349,14 +349,18 @@ async fn in_the_air(
     settle(&monitors, config.speedup).await;
     let clock = Clock::start(config.speedup)?;
     let hub = Hub::spawn(scenario.real_time_channel(seed)?, scenario.aircraft(), clock);
-    let facts: Facts = Arc::new(Mutex::new(monitors.iter().filter_map(fact).collect()));
+    let frame = Frame::new(scenario.origin);
+    let facts = monitors.iter().filter_map(|monitor| fact(&frame, monitor)).collect();
+    let facts: Facts = Arc::new(Mutex::new(facts));
     let mut copies = JoinSet::new();
-    copies.spawn(copy(monitors.iter().map(Monitor::share).collect(), Arc::clone(&facts), hub.0.positions()));
+    let reports = monitors.iter().map(Monitor::share).collect();
+    copies.spawn(copy(frame, reports, Arc::clone(&facts), hub.0.positions()));
     let started = Started::default();
     for (i, monitor) in monitors.iter().enumerate() {
         let Some(pilot) = scenario.pilot(i, seed) else { continue };
         let transmitter = Transmitter::new(pilot, started.clone());
-        copies.spawn(pilot::fly(transmitter, monitor.share(), clock, ports::receiver(instance + i as u16)));
+        let receiver = ports::receiver(instance + i as u16);
+        copies.spawn(pilot::fly(transmitter, monitor.share(), frame, clock, receiver));
     }
     let endpoints: Vec<SocketAddr> =
         instances.map(|i| SocketAddr::from((Ipv4Addr::LOCALHOST, ports::serial0(i)))).collect();
@@ -383,7 +387,7 @@ async fn in_the_air(
     .await?;
     fleet.upload_mission(&ground).await?;
     monitors.iter().for_each(Monitor::begin_rate);
-    let observer =
+    let (observer, _) =
         fleet.watch(Some(Press { ground: &ground, is_watched: false }), config.plan.time_limit()).await?;
     let rates: Vec<_> = monitors.iter().map(|m| m.reports().rate.clone()).collect();
     fleet.report(&observer);
@@ -406,6 +410,7 @@ async fn in_the_air(
         flows: Vec::new(),
         trace_hash: 0,
         warnings: Vec::new(),
+        causes: Vec::new(),
     };
     ground.stop().await;
     fleet.stop().await;
@@ -475,8 +480,8 @@ async fn ready(monitors: &[Monitor]) -> Result<()> {
 }
 
 /// The state of one aircraft, once it has a position estimate.
-fn fact(monitor: &Monitor) -> Option<Fact> {
-    fact_of(&Frame::new(ORIGIN), &monitor.reports())
+fn fact(frame: &Frame, monitor: &Monitor) -> Option<Fact> {
+    fact_of(frame, &monitor.reports())
 }
 
 fn fact_of(frame: &Frame, reports: &monitor::Reports) -> Option<Fact> {
@@ -489,11 +494,11 @@ fn fact_of(frame: &Frame, reports: &monitor::Reports) -> Option<Fact> {
 
 /// Copies the reports to the observer and to the radio channel until the future is dropped.
 async fn copy(
+    frame: Frame,
     reports: Vec<Arc<Mutex<monitor::Reports>>>,
     facts: Facts,
     positions: wingbeat_hub::Positions,
 ) -> std::io::Result<()> {
-    let frame = Frame::new(ORIGIN);
     loop {
         for (i, reports) in reports.iter().enumerate() {
             let fact = fact_of(&frame, &reports.lock().unwrap_or_else(PoisonError::into_inner));

@@ -131,6 +131,7 @@ mod tests {
             flows: Vec::new(),
             trace_hash: 0,
             warnings: Vec::new(),
+            causes: Vec::new(),
         };
         Pair {
             scenario: Scenario::new(name, Task::Own(task)),

@@ -13,7 +13,6 @@ use wingbeat_sim::flight_controller::Truth;
 
 use super::fact_of;
 use super::monitor::Reports;
-use crate::scenario::ORIGIN;
 use crate::transmitter::Transmitter;
 
 /// Reports are read more often than sticks are sent.
@@ -23,6 +22,7 @@ const READ_PERIOD: Duration = Duration::from_millis(10);
 pub(super) async fn fly(
     mut transmitter: Transmitter,
     reports: Arc<Mutex<Reports>>,
+    frame: Frame,
     clock: Clock,
     receiver_port: u16,
 ) -> std::io::Result<()> {
@@ -30,7 +30,8 @@ pub(super) async fn fly(
     let receiver = SocketAddr::from((Ipv4Addr::LOCALHOST, receiver_port));
     loop {
         sleep(READ_PERIOD).await;
-        let Some(truth) = truth(&reports.lock().unwrap_or_else(PoisonError::into_inner)) else { continue };
+        let truth = truth(&frame, &reports.lock().unwrap_or_else(PoisonError::into_inner));
+        let Some(truth) = truth else { continue };
         if let Some(channels) = transmitter.sticks(clock.now(), &truth) {
             let bytes: Vec<u8> = channels.0.iter().flat_map(|pulse| pulse.to_le_bytes()).collect();
             // One that is lost is followed by the next.
@@ -39,8 +40,8 @@ pub(super) async fn fly(
     }
 }
 
-fn truth(reports: &Reports) -> Option<Truth> {
-    let fact = fact_of(&Frame::new(ORIGIN), reports)?;
+fn truth(frame: &Frame, reports: &Reports) -> Option<Truth> {
+    let fact = fact_of(frame, reports)?;
     let t = &reports.telemetry;
     Some(Truth {
         position: reports.position()?,

@@ -147,11 +147,14 @@ fn answer(json: bool, fleet: &FleetFlightSetups, picture: &FleetPicture) -> Resu
 
 /// A line for each aircraft, and one for each thing that is wrong; whether nothing is.
 fn shown(fleet: &FleetFlightSetups, name_of: impl Fn(&str) -> String) -> (String, bool) {
-    let (mut text, mut is_all) = (String::new(), true);
+    let (mut text, mut is_all) = (String::new(), !fleet.vehicles.is_empty());
     for vehicle in &fleet.vehicles {
         let name = name_of(&vehicle.id);
         match &vehicle.state {
-            None => text.push_str(&format!("{name}: not set\n")),
+            None => {
+                is_all = false;
+                text.push_str(&format!("{name}: not known\n"));
+            }
             Some(state) => {
                 let source = match state.source {
                     FlightSetupSource::Configuration => "configuration",
@@ -189,7 +192,12 @@ mod tests {
         let line = "a: mission, speed_m_s 4 (operator)\n".to_owned();
         assert_eq!(shown(&fleet, str::to_owned), (line.clone(), true));
         fleet.vehicles.push(vehicle("b", None));
-        let expected = format!("{line}b: not set\n  found armed motors\n");
+        let expected = format!("{line}b: not known\n  found armed motors\n");
         assert_eq!(shown(&fleet, str::to_owned), (expected, false));
+        // What no aircraft stated agrees with nothing.
+        fleet.vehicles[1].problem = None;
+        assert!(!shown(&fleet, str::to_owned).1);
+        fleet.vehicles.clear();
+        assert!(!shown(&fleet, str::to_owned).1);
     }
 }

@@ -7,8 +7,9 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use tokio::task::JoinSet;
 use wingbeat_api::{
-    FleetMissionUpload, FleetPicture, MissionExport, MissionExportFile, MissionFile, MissionFileContent,
-    MissionFormat, MissionSummary, PlanDraft, PlanFile, PlanPreview, PlanProtocol, SavedPlan, paths,
+    FleetMissionUpload, FleetPicture, GeoPoint, MissionExport, MissionExportFile, MissionFile,
+    MissionFileContent, MissionFileOptions, MissionFormat, MissionPart, MissionSummary, PlanDraft, PlanFile,
+    PlanPreview, PlanProtocol, SavedPlan, paths,
 };
 use wingbeat_ground::remote::{Fault, Method, Remote};
 
@@ -27,7 +28,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         service: Service,
     },
-    /// Read a mission file (QGC WPL 110, QGroundControl plan, KML) and list what of it is not flown. Nothing is sent to aircraft.
+    /// Read a mission file (QGC WPL 110, QGroundControl plan, KML, KMZ) and list what of it is not flown. Nothing is sent to aircraft.
+    /// Exit code 1 where the protocol refuses a mission of it.
     Read {
         #[command(flatten)]
         file: File,
@@ -77,12 +79,90 @@ pub(crate) enum Command {
 pub(crate) struct File {
     /// The mission file.
     file: PathBuf,
-    /// The protocol that would fly it (mission, sweep, mbcap, mbcap-e, muscop): what it does not fly is noted.
+    /// The protocol that would fly it (mission, sweep, mbcap, mbcap-e, muscop). Default: that of the aircraft, where all fly the same.
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
     /// Only this mission of the file, from 1.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     only: Option<u16>,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// How a mission file is read.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Options {
+    /// Leave these out where they are not flown, separated by commas: payload (camera, gimbal, servo and relay commands),
+    /// the number of a MAVLink command, hold, speed, yaw, take_off, end. Without it such a file is refused.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = left_out)]
+    leave_out: Vec<LeftOut>,
+    /// Where the aircraft will start, latitude,longitude,altitude above sea level: heights of a file above sea level are heights above it.
+    #[arg(long, value_name = "PLACE", value_parser = place, allow_hyphen_values = true)]
+    home: Option<GeoPoint>,
+    /// Height above home of KML paths without heights, and to which lower points are raised, metres. Default: 5.
+    #[arg(long, value_name = "METRES")]
+    kml_height_least_m: Option<f64>,
+    /// Greatest height above home, metres. Default: that of the aircraft's fences.
+    #[arg(long, value_name = "METRES")]
+    height_most_m: Option<f64>,
+    /// Greatest distance from home, metres. Default: that of the aircraft's fences.
+    #[arg(long, value_name = "METRES")]
+    distance_most_m: Option<f64>,
+    /// Greatest speed, metres per second. Default: 20.
+    #[arg(long, value_name = "M_S")]
+    speed_most_m_s: Option<f64>,
+}
+
+/// An entry of `--leave-out`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum LeftOut {
+    Payload,
+    Command(u32),
+    Part(MissionPart),
+}
+
+fn left_out(text: &str) -> Result<LeftOut, String> {
+    let part = || MissionPart::ALL.into_iter().find(|part| part.name() == text).map(LeftOut::Part);
+    match text.parse() {
+        _ if text == "payload" => Ok(LeftOut::Payload),
+        Ok(number) => Ok(LeftOut::Command(number)),
+        Err(_) => part().ok_or_else(|| {
+            format!(
+                "found {text:?}, expected payload, the number of a command, hold, speed, yaw, take_off or end"
+            )
+        }),
+    }
+}
+
+fn place(text: &str) -> Result<GeoPoint, String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
+    match numbers.as_deref() {
+        Ok(&[latitude_deg, longitude_deg, altitude_m]) => {
+            Ok(GeoPoint { latitude_deg, longitude_deg, altitude_m })
+        }
+        _ => Err(format!("found {text:?}, expected LATITUDE,LONGITUDE,ALTITUDE, for example 39.48,-0.34,5")),
+    }
+}
+
+impl Options {
+    fn request(&self) -> MissionFileOptions {
+        let mut options = MissionFileOptions {
+            home: self.home.clone(),
+            kml_height_least_m: self.kml_height_least_m,
+            height_most_m: self.height_most_m,
+            distance_most_m: self.distance_most_m,
+            speed_most_m_s: self.speed_most_m_s,
+            ..MissionFileOptions::default()
+        };
+        for entry in &self.leave_out {
+            match entry {
+                LeftOut::Payload => options.leave_out_payload = true,
+                LeftOut::Command(number) => options.leave_out_commands.push(*number),
+                LeftOut::Part(part) => options.leave_out.push(*part),
+            }
+        }
+        options
+    }
 }
 
 /// Missions, and who takes them.
@@ -109,6 +189,8 @@ pub(crate) struct Plan {
     /// Only this mission of the file, from 1.
     #[arg(long, value_name = "NUMBER", requires = "file", value_parser = clap::value_parser!(u16).range(1..))]
     only: Option<u16>,
+    #[command(flatten)]
+    options: Options,
     /// muscop, mbcap, mbcap-e, mission (each for itself) or follow_me.
     #[arg(long = "as", value_name = "PROTOCOL", value_parser = protocol)]
     flown: PlanProtocol,
@@ -173,6 +255,9 @@ pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
         Command::Read { file, service } => {
             let content = read(remote, file).await?;
             show::answer(service.json, &content, listed)?;
+            if content.missions.iter().any(|read| !read.refusals.is_empty()) {
+                return Ok(Code::NotAll);
+            }
         }
         Command::Preview { sending } => {
             let (_, preview) = previewed(remote, sending).await?;
@@ -191,7 +276,12 @@ pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
         Command::Plan(plan) => {
             let content = match &plan.file {
                 Some(file) => {
-                    let file = File { file: file.clone(), protocol: None, only: plan.only };
+                    let file = File {
+                        file: file.clone(),
+                        protocol: None,
+                        only: plan.only,
+                        options: plan.options.clone(),
+                    };
                     read(remote, &file).await?.missions
                 }
                 None => vec![],
@@ -233,13 +323,15 @@ fn text_of(path: &Path) -> Result<(String, String)> {
     if length > FILE_LEN_MAX {
         bail!("{}: found {length} bytes, expected at most {FILE_LEN_MAX}; nothing is sent", here());
     }
-    let text = std::fs::read_to_string(path).with_context(here)?;
+    let bytes = std::fs::read(path).with_context(here)?;
+    let text = wingbeat_missions::text_of(path, &bytes)?.into_owned();
     Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text))
 }
 
 async fn read(remote: &Remote, file: &File) -> Result<MissionFileContent> {
     let (name, text) = text_of(&file.file)?;
-    let request = MissionFile { name, text, protocol: file.protocol.clone() };
+    let request =
+        MissionFile { name, text, protocol: file.protocol.clone(), options: file.options.request() };
     let mut content: MissionFileContent =
         remote.ask(Method::POST, paths::MISSION_FILES, Some(&request)).await?.json()?;
     if let Some(number) = file.only {
@@ -263,6 +355,9 @@ fn listed(content: &MissionFileContent) -> String {
         text.push_str(&format!("{number} {name}: {waypoints} waypoints\n"));
         for note in &read.notes {
             text.push_str(&format!("  {}\n", show::plain(note)));
+        }
+        for refusal in &read.refusals {
+            text.push_str(&format!("  REFUSED: {}\n", show::plain(refusal)));
         }
     }
     text
@@ -313,7 +408,7 @@ async fn send(remote: &Remote, sending: &Sending, anyway: bool) -> Result<Code> 
     }
     let mut results = all.join_all().await;
     results.sort_by_key(|(place, ..)| *place);
-    let is_taken = results.iter().all(|(.., taken)| taken.is_ok());
+    let is_taken = !results.is_empty() && results.iter().all(|(.., taken)| taken.is_ok());
     if json {
         let rows = results.iter().map(|(_, vehicle, taken)| match taken {
             Ok(mission) => json!({ "vehicle": vehicle, "taken": true, "mission": mission }),

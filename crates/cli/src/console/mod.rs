@@ -304,6 +304,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
 }
 
 fn failed(service: &Service, error: &anyhow::Error) -> ExitCode {
+    if crate::is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
     let fault = error.downcast_ref::<Fault>();
     let message = show::plain(&format!("{error:#}"));
     if service.json {
@@ -474,6 +477,17 @@ fn content(body: Option<&PathBuf>) -> Result<Option<Value>> {
         std::fs::read_to_string(path).with_context(read)?
     };
     serde_json::from_str(&text).with_context(read).map(Some)
+}
+
+/// The text of a file that another program may have written in UTF-16 or Latin-1.
+fn text_of(path: &std::path::Path) -> Result<String> {
+    let bytes = std::fs::read(path)?;
+    let text = wingbeat_missions::decode(&bytes).map_err(|line| {
+        anyhow::anyhow!(
+            "line {line}: found bytes that are no text, expected text in UTF-8, UTF-16 or Latin-1"
+        )
+    })?;
+    Ok(text.into_owned())
 }
 
 #[cfg(test)]

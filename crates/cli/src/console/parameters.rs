@@ -6,8 +6,9 @@ use anyhow::{Context as _, Result};
 use clap::Subcommand;
 use serde_json::json;
 use wingbeat_api::{
-    FleetParameterRead, FleetParameterWrite, FleetParameters, FleetPicture, ParameterComparison,
-    ParameterFile, ParameterOverlay, ParameterReference, ParameterValue, VehicleParameters, paths,
+    ComparedVehicle, FleetParameterRead, FleetParameterWrite, FleetParameters, FleetPicture,
+    ParameterComparison, ParameterFile, ParameterOverlay, ParameterReference, ParameterValue,
+    VehicleParameters, paths,
 };
 use wingbeat_ground::remote::{Method, Remote};
 
@@ -21,7 +22,7 @@ const FILE_LEN_MAX: u64 = 2 * 1024 * 1024;
 /// What is done with parameters.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// How far the aircraft have come with reading and setting. Exit code 1 where one has a problem or refused a value.
+    /// How far the aircraft have come with reading and setting. Exit code 1 where one has a problem, refused a value, or was not read.
     Status {
         #[command(flatten)]
         service: Service,
@@ -93,14 +94,16 @@ fn file(path: &Path) -> Result<ParameterFile> {
         "{}: found {length} bytes, expected at most {FILE_LEN_MAX}",
         here()
     );
-    Ok(ParameterFile { name: here(), text: std::fs::read_to_string(path).with_context(here)? })
+    Ok(ParameterFile { name: here(), text: super::text_of(path).with_context(here)? })
 }
 
 pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
     let json = command.service().json;
     match command {
         Command::Status { .. } => {
-            progress(json, &remote.get(paths::FLEET_PARAMETERS).await?, &remote.get(paths::FLEET).await?)
+            let fleet: FleetParameters = remote.get(paths::FLEET_PARAMETERS).await?;
+            let code = progress(json, &fleet, &remote.get(paths::FLEET).await?)?;
+            Ok(if are_all_read(&fleet) { code } else { Code::NotAll })
         }
         Command::Read { targets, .. } => {
             let picture: FleetPicture = remote.get(paths::FLEET).await?;
@@ -145,13 +148,36 @@ pub(crate) async fn run(remote: &Remote, command: &Command) -> Result<Code> {
                 remote.ask(Method::POST, paths::FLEET_PARAMETERS_COMPARISON, Some(&reference)).await?;
             let comparison: ParameterComparison = answer.json()?;
             show::answer(json, &comparison, compared)?;
-            let differs = |vehicle: &wingbeat_api::ComparedVehicle| {
-                vehicle.drifted > 0 || !vehicle.unknown.is_empty() || !vehicle.problems.is_empty()
-            };
-            let is_as_expected = comparison.problems.is_empty() && !comparison.vehicles.iter().any(differs);
-            Ok(if is_as_expected { Code::Done } else { Code::NotAll })
+            Ok(if is_as_expected(&comparison) { Code::Done } else { Code::NotAll })
         }
     }
+}
+
+/// Whether all parameters of the aircraft were read: what was not read agrees with nothing.
+fn is_known(vehicle: &ComparedVehicle) -> bool {
+    // The age is that of a complete list.
+    vehicle.age_ms.is_some() && vehicle.count.is_some_and(|count| count > 0 && vehicle.known >= count)
+}
+
+/// Whether everything is known, and as expected.
+fn is_as_expected(comparison: &ParameterComparison) -> bool {
+    let is_fine = |vehicle: &ComparedVehicle| {
+        is_known(vehicle) && vehicle.drifted == 0 && vehicle.unknown.is_empty() && vehicle.problems.is_empty()
+    };
+    comparison.problems.is_empty()
+        && !comparison.vehicles.is_empty()
+        && comparison.vehicles.iter().all(is_fine)
+}
+
+/// Whether the whole list of each aircraft was read.
+fn are_all_read(fleet: &FleetParameters) -> bool {
+    let is_read = |vehicle: &wingbeat_api::VehicleParameterProgress| {
+        vehicle
+            .progress
+            .as_ref()
+            .is_some_and(|p| p.count.is_some_and(|count| count > 0 && p.received >= count))
+    };
+    !fleet.vehicles.is_empty() && fleet.vehicles.iter().all(is_read)
 }
 
 /// A line for each aircraft, and for each value that it was given.
@@ -210,8 +236,24 @@ fn compared(comparison: &ParameterComparison) -> String {
             [row.name.clone(), expected].into_iter().chain(row.values.iter().map(cell)).collect()
         })
         .collect();
-    let mut text = if rows.is_empty() { "nothing differs\n".to_owned() } else { show::table(&head, &rows) };
+    let is_known_of_all = !comparison.vehicles.is_empty() && comparison.vehicles.iter().all(is_known);
+    let mut text = match (rows.is_empty(), is_known_of_all) {
+        (false, _) => show::table(&head, &rows),
+        (true, true) => "nothing differs\n".to_owned(),
+        (true, false) => "not known: nothing that was read differs\n".to_owned(),
+    };
+    if comparison.vehicles.is_empty() {
+        text.push_str("no aircraft: nothing was compared\n");
+    }
     for vehicle in &comparison.vehicles {
+        if !is_known(vehicle) {
+            let of = vehicle.count.map_or_else(|| "an unknown number".to_owned(), |count| count.to_string());
+            text.push_str(&format!(
+                "{}: not known: {} of {of} parameters read; read them: wingbeat fleet parameters read --all\n",
+                show::plain(&vehicle.name),
+                vehicle.known
+            ));
+        }
         let unknown = vehicle.unknown.iter().map(|name| format!("has no {name}"));
         for problem in vehicle.problems.iter().cloned().chain(unknown) {
             text.push_str(&format!("{}: {}\n", show::plain(&vehicle.name), show::plain(&problem)));
@@ -224,7 +266,7 @@ fn compared(comparison: &ParameterComparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wingbeat_api::{ComparedVehicle, ParameterRow};
+    use wingbeat_api::ParameterRow;
 
     #[test]
     fn a_value_has_a_name_and_a_number() {
@@ -265,6 +307,26 @@ mod tests {
         let line = text.lines().find(|line| line.starts_with("FS_THR_ENABLE")).unwrap_or_default();
         assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["FS_THR_ENABLE", "1", "1", "0.5"]);
         assert!(text.contains("a: has no NO_SUCH") && !text.contains("STAT_RUNTIME"), "{text}");
-        assert_eq!(compared(&ParameterComparison::default()), "nothing differs\n");
+        assert!(!text.contains("not known"), "{text}");
+    }
+
+    #[test]
+    fn what_was_not_read_agrees_with_nothing() {
+        let compare = |known, count| {
+            let age_ms = (Some(known) == count).then_some(1);
+            let vehicle =
+                ComparedVehicle { name: "a".to_owned(), known, count, age_ms, ..ComparedVehicle::default() };
+            ParameterComparison { vehicles: vec![vehicle], ..ParameterComparison::default() }
+        };
+        for (known, count) in [(0, None), (0, Some(0)), (156, Some(157))] {
+            let comparison = compare(known, count);
+            let text = compared(&comparison);
+            assert!(text.starts_with("not known: nothing that was read differs\na: not known: "), "{text}");
+            assert!(!is_as_expected(&comparison), "{known} of {count:?}");
+        }
+        assert_eq!(compared(&compare(157, Some(157))), "nothing differs\n");
+        assert!(is_as_expected(&compare(157, Some(157))));
+        let none = ParameterComparison::default();
+        assert!(!is_as_expected(&none) && compared(&none).contains("no aircraft: nothing was compared"));
     }
 }

@@ -99,7 +99,7 @@ async fn content(remote: &Remote, path: &Path) -> Result<RegionFileContent> {
         "{}: found {length} bytes, expected at most {FILE_LEN_MAX}",
         here()
     );
-    let file = RegionFile { name: here(), text: std::fs::read_to_string(path).with_context(here)? };
+    let file = RegionFile { name: here(), text: super::text_of(path).with_context(here)? };
     Ok(remote.ask(Method::POST, paths::REGION_FILES, Some(&file)).await?.json()?)
 }
 
@@ -197,7 +197,7 @@ fn answer(json: bool, list: List, fleet: &FleetRegions, picture: &FleetPicture) 
 
 /// A line for each aircraft, and one for each thing that is wrong; whether nothing is.
 fn shown(list: List, fleet: &FleetRegions, name_of: impl Fn(&str) -> String) -> (String, bool) {
-    let (mut text, mut is_all) = (String::new(), true);
+    let (mut text, mut is_all) = (String::new(), !fleet.vehicles.is_empty());
     for vehicle in &fleet.vehicles {
         let mut problems: Vec<&String> = vehicle.problem.iter().chain(&vehicle.differs).collect();
         let name = name_of(&vehicle.id);
@@ -216,7 +216,10 @@ fn shown(list: List, fleet: &FleetRegions, name_of: impl Fn(&str) -> String) -> 
         let held = match (list, held.fence, held.rally) {
             (List::Fence, Some(fence), _) => format!("{} areas", fence.len()),
             (List::Rally, _, Some(rally)) => format!("{} rally points", rally.len()),
-            (List::Fence, None, _) | (List::Rally, _, None) => "not read".to_owned(),
+            (List::Fence, None, _) | (List::Rally, _, None) => {
+                is_all = false;
+                "not read: not known".to_owned()
+            }
         };
         text.push_str(&format!("{name}: {held}{work}\n"));
         problems.extend(&state.problems);
@@ -250,7 +253,7 @@ mod tests {
         let mut fleet = FleetRegions { vehicles: vec![vehicle("a", Some(good.clone()))] };
         let expected = "a: 0 areas\n  home and route lie inside of the fence\n".to_owned();
         assert_eq!(shown(List::Fence, &fleet, str::to_owned), (expected, true));
-        assert_eq!(shown(List::Rally, &fleet, str::to_owned), ("a: not read\n".to_owned(), true));
+        assert_eq!(shown(List::Rally, &fleet, str::to_owned), ("a: not read: not known\n".to_owned(), false));
         fleet.vehicles.push(vehicle("b", None));
         fleet.vehicles[0].differs.push("fence: found 0 areas, expected 1".to_owned());
         let (text, is_all) = shown(List::Fence, &fleet, str::to_owned);

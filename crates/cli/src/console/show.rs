@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
+use wingbeat_api::measurements::Battery;
 use wingbeat_api::{
     AuditLog, FleetAircraft, FleetCommand, FleetLinkTest, FleetLinks, FleetPicture, LinkState, PlanPreview,
     Records, Users, VehicleOutcome,
@@ -76,6 +77,18 @@ pub(crate) fn name_of(picture: &FleetPicture, id: &str) -> String {
     plain(status.map_or(id, |status| &status.name))
 }
 
+/// Charge and voltage of the worst battery, and in flight how long it lasts and how long the aircraft needs to be down.
+fn charge(battery: &Battery) -> String {
+    let mut text = match battery.remaining_percent {
+        Some(percent) => format!("{percent} % {:.1} V", battery.voltage_v),
+        None => format!("{:.1} V", battery.voltage_v),
+    };
+    if let (Some(left_s), Some(needed_s)) = (battery.left_s, battery.needed_s) {
+        let _ = write!(text, ", {left_s} s left, {needed_s} s needed");
+    }
+    text
+}
+
 /// A row for each aircraft, and what the operator can do.
 pub(crate) fn status(picture: &FleetPicture) -> String {
     let row = |aircraft: &FleetAircraft| {
@@ -90,10 +103,7 @@ pub(crate) fn status(picture: &FleetPicture) -> String {
             or_dash(status.map(|status| word(&status.state))),
             or_dash(status.and_then(|status| status.flight_controller.mode.clone()).map(|mode| plain(&mode))),
             or_dash(armed),
-            or_dash(battery.map(|battery| match battery.remaining_percent {
-                Some(percent) => format!("{percent} % {:.1} V", battery.voltage_v),
-                None => format!("{:.1} V", battery.voltage_v),
-            })),
+            or_dash(battery.map(charge)),
             or_dash(status.and_then(|s| s.navigation).map(|n| format!("{:.1} m", n.height_m))),
             plain(&does.unwrap_or_default()),
         ]

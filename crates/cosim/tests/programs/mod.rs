@@ -23,6 +23,7 @@ pub fn config(silence: Wall) -> Config {
         heading_rad: 1.0,
         booted_at: Instant::ZERO,
         wind: WindParameters::default(),
+        wind_full_m: 10.0,
         weather: (1, home),
         body: Body::default(),
         battery: BatteryParameters::default(),

@@ -1,7 +1,8 @@
-//! How often a password may be tried: by the address that tries, and by the name that is tried. Both are refilled with
-//! time. An address from which a name has signed in before is not kept out by what others try under that name.
+//! How often a password may be tried: by the address that tries, of IPv6 by its network too, and by the name that is tried. All
+//! are refilled with time. An address from which a name has signed in before is not kept out by what others try under that
+//! name, or from its network.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -11,10 +12,14 @@ use tokio::time::Instant;
 const OF_ADDRESS: (u32, Duration) = (5, Duration::from_secs(10));
 /// The same for a name.
 const OF_NAME: (u32, Duration) = (10, Duration::from_secs(6));
+/// The same for all addresses of an IPv6 network together: a LAN is one.
+const OF_NETWORK: (u32, Duration) = (40, Duration::from_millis(1_250));
+/// The same for a name that signs in with its password: no user needs more sessions, and each costs a comparison.
+const OF_SUCCESS: (u32, Duration) = (10, Duration::from_secs(6));
 /// Addresses, and names, that are counted at the same time. The one that tried longest ago gives way.
 const COUNTED_MAX: usize = 1024;
-/// Pairs of address and name that are known.
-const KNOWN_MAX: usize = 1024;
+/// Addresses from which a name has signed in that are known; the first makes room.
+const KNOWN_MAX: usize = 16;
 
 #[derive(Debug)]
 struct Bucket {
@@ -28,23 +33,38 @@ struct Bucket {
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     addresses: BTreeMap<IpAddr, Bucket>,
+    networks: BTreeMap<IpAddr, Bucket>,
     names: BTreeMap<String, Bucket>,
-    known: BTreeSet<(IpAddr, String)>,
+    successes: BTreeMap<String, Bucket>,
+    /// By name, of users alone.
+    known: BTreeMap<String, VecDeque<IpAddr>>,
 }
 
 impl Attempts {
     /// Takes one attempt, or states how long there is none.
     pub(crate) fn take(&mut self, address: IpAddr, name: &str, now: Instant) -> Result<(), Duration> {
-        let is_known = self.known.contains(&(address, name.to_owned()));
+        let is_known = self.known.get(name).is_some_and(|known| known.contains(&address));
         take(&mut self.addresses, address, OF_ADDRESS, now)?;
-        if is_known { Ok(()) } else { take(&mut self.names, name.to_owned(), OF_NAME, now) }
+        if is_known {
+            return Ok(());
+        }
+        if let Some(network) = wingbeat_server::network(address) {
+            take(&mut self.networks, network, OF_NETWORK, now)?;
+        }
+        take(&mut self.names, name.to_owned(), OF_NAME, now)
     }
 
-    /// What succeeded was no attempt to guess.
-    pub(crate) fn succeeded(&mut self, address: IpAddr, name: &str) {
-        self.addresses.remove(&address);
-        if self.known.len() < KNOWN_MAX {
-            self.known.insert((address, name.to_owned()));
+    /// A success was no attempt to guess, and gives its address all attempts back: but for a name that signs in again and again.
+    pub(crate) fn succeeded(&mut self, address: IpAddr, name: &str, now: Instant) {
+        if take(&mut self.successes, name.to_owned(), OF_SUCCESS, now).is_ok() {
+            self.addresses.remove(&address);
+        }
+        let known = self.known.entry(name.to_owned()).or_default();
+        if !known.contains(&address) {
+            if known.len() >= KNOWN_MAX {
+                known.pop_front();
+            }
+            known.push_back(address);
         }
     }
 }
@@ -103,12 +123,41 @@ mod tests {
     fn others_guesses_keep_a_user_out_nowhere_from_where_the_user_signed_in() {
         let (mut attempts, now) = (Attempts::default(), Instant::now());
         attempts.take(address(1), "anna", now).unwrap();
-        attempts.succeeded(address(1), "anna");
+        attempts.succeeded(address(1), "anna", now);
         for number in 0..200 {
             let _ = attempts.take(address(number % 100 + 10), "anna", now);
         }
         assert!(attempts.take(address(2), "anna", now).is_err());
         assert!(attempts.take(address(1), "anna", now).is_ok());
+    }
+
+    #[test]
+    fn on_an_ipv6_network_a_strangers_guesses_keep_no_operator_out() {
+        let (mut attempts, now) = (Attempts::default(), Instant::now());
+        let on_lan = |last: u16| IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, last]);
+        attempts.take(on_lan(1), "anna", now).unwrap();
+        attempts.succeeded(on_lan(1), "anna", now);
+        // From one address, and then from all of the network.
+        for _ in 0..100 {
+            let _ = attempts.take(on_lan(2), "root", now);
+        }
+        assert!(attempts.take(on_lan(3), "berta", now).is_ok(), "one address is not the network");
+        let taken = (10..1_000).filter(|last| attempts.take(on_lan(*last), &format!("n{last}"), now).is_ok());
+        assert_eq!(taken.count(), 40 - 1 - 5 - 1, "all together");
+        assert!(attempts.take(on_lan(4), "berta", now).is_err());
+        assert!(attempts.take(on_lan(1), "anna", now).is_ok());
+    }
+
+    #[test]
+    fn a_name_that_signs_in_again_and_again_runs_out() {
+        let (mut attempts, now) = (Attempts::default(), Instant::now());
+        let mut signed_in = 0;
+        while attempts.take(address(1), "eve", now).is_ok() {
+            attempts.succeeded(address(1), "eve", now);
+            signed_in += 1;
+        }
+        assert_eq!(signed_in, 10 + 5);
+        assert!(attempts.take(address(1), "eve", now + Duration::from_secs(10)).is_ok());
     }
 
     #[test]

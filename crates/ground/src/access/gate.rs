@@ -10,6 +10,7 @@ use wingbeat_server::Connection;
 use super::Caller;
 use super::audit::Done;
 use crate::page;
+use crate::readers::ASKER;
 use crate::refused::Refused;
 use crate::service::Service;
 
@@ -148,9 +149,12 @@ pub(crate) async fn gate(
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let caller = match access.basic(request.headers()) {
         // A program that scrapes keeps no cookie.
-        Some(user) if path == paths::METRICS => access.caller_by_password(user, connection.share()).await,
+        Some(user) if path == paths::METRICS => access.caller_by_password(user, connection.peer()).await,
         _ => access.caller(request.headers()),
     };
+    if caller.as_ref().is_ok_and(|caller| caller.known_role().is_some()) {
+        connection.trust();
+    }
     let admitted = admit(&request, &caller);
     let is_admitted = admitted.is_ok();
     // What it did is noted although its sender does not wait for the answer.
@@ -172,7 +176,9 @@ pub(crate) async fn gate(
             if let Ok(caller) = &caller {
                 request.extensions_mut().insert(caller.clone());
             }
-            next.run(request).await
+            let user = caller.as_ref().map_or("", |caller| caller.name.as_str());
+            let asker = if user.is_empty() { connection.peer().to_string() } else { user.to_owned() };
+            ASKER.scope(asker, next.run(request)).await
         }
         Err(refused) => refused.into_response(),
     };

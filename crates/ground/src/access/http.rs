@@ -43,7 +43,10 @@ pub(crate) async fn sign_in(
     let user =
         if super::users::check_name(&request.name).is_ok() { request.name.clone() } else { String::new() };
     let what = Wrote { action: "sign_in", user, ..Wrote::default() };
-    let signed_in = service.access().sign_in(request, connection.share(), &headers).await;
+    let signed_in = service.access().sign_in(request, connection.peer(), &headers).await;
+    if signed_in.is_ok() {
+        connection.trust();
+    }
     let answer = signed_in.map(|(user, cookie)| {
         let access = Access { login: true, user: Some(user), ended: None };
         ([(header::SET_COOKIE, cookie)], Json(access))

@@ -13,6 +13,7 @@ mod gate;
 pub(crate) mod http;
 pub mod users;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -34,7 +35,9 @@ use users::{Users, UsersError};
 
 /// How long a session lasts unless it is configured: a day of flying.
 pub const SESSION: Duration = Duration::from_secs(12 * 3600);
-/// Sessions at the same time. The oldest gives way.
+/// Sessions of one user at the same time: the user's own oldest gives way, and no other user's.
+const SESSIONS_OF_USER: usize = 8;
+/// Sessions at the same time, with those that ended and are remembered. Of the user who has the most the oldest gives way.
 const SESSIONS_MAX: usize = 256;
 /// An ended session is known for this time, so that its page is told what became of it.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
@@ -130,6 +133,7 @@ const SIGNED_OUT: &str = "found no session, expected one of a user: sign in";
 const UNKNOWN: &str = "found a session that this service does not know (it was started anew, or the session is another's), expected one of a user: sign in";
 const EXPIRED: &str = "found a session whose time is over, expected one that lasts: sign in again";
 const ENDED: &str = "found a session that was ended, expected one that lasts: sign in again";
+const OWN_NEWER: &str = "found a session that made room for a newer one of the same user (8 at most), expected one that lasts: sign in again";
 const OTHER_USER: &str = "found a session of a user who is no longer one, or whose password was changed, expected one that lasts: sign in again";
 
 impl Access {
@@ -230,7 +234,7 @@ impl Access {
     pub(crate) async fn sign_in(
         self: &std::sync::Arc<Self>,
         request: SignIn,
-        share: IpAddr,
+        address: IpAddr,
         headers: &HeaderMap,
     ) -> Result<(SignedIn, HeaderValue), Refused> {
         let Some(users) = &self.users else {
@@ -242,7 +246,7 @@ impl Access {
         if users::check_name(&request.name).is_err() || request.password.len() > users::PASSWORD_MAX {
             return Err(wrong());
         }
-        let attempt = self.attempts().take(share, &request.name, Instant::now());
+        let attempt = self.attempts().take(address, &request.name, Instant::now());
         attempt.map_err(|wait| Refused::too_many(wait.as_secs() + 1))?;
         let _place = self.waiting.try_acquire().map_err(|_| {
             Refused::busy(
@@ -258,7 +262,7 @@ impl Access {
         let is_right = comparison.await.unwrap_or(false) && is_user;
         drop(turn);
         let Some(user) = user.filter(|_| is_right) else { return Err(wrong()) };
-        self.attempts().succeeded(share, &request.name);
+        self.attempts().succeeded(address, &request.name, Instant::now());
         // What this browser had before is no session any more.
         self.sign_out(headers);
         let token = wingbeat_keys::file::random().map_err(|error| {
@@ -276,11 +280,7 @@ impl Access {
         sessions.retain(|_, session| {
             session.ended.is_none() || session.began.elapsed() < self.session + REMEMBERED
         });
-        if sessions.len() >= SESSIONS_MAX {
-            let oldest = sessions.iter().min_by_key(|(_, session)| (session.ended.is_none(), session.began));
-            let oldest = oldest.map(|(key, _)| *key);
-            oldest.and_then(|key| sessions.remove(&key));
-        }
+        make_room(&mut sessions, &session.name);
         sessions.insert(key, session);
         drop(sessions);
         let caller = Caller { name: request.name, role: user.role, session: Some(key) };
@@ -306,7 +306,7 @@ impl Access {
     pub(crate) async fn caller_by_password(
         self: &std::sync::Arc<Self>,
         user: SignIn,
-        share: IpAddr,
+        address: IpAddr,
     ) -> Result<Caller, Refused> {
         let of = key(&format!("{}:{}", user.name, user.password));
         let known = self.by_password().get(&of).copied();
@@ -315,7 +315,7 @@ impl Access {
         {
             return Ok(caller);
         }
-        let (_, cookie) = self.sign_in(user, share, &HeaderMap::new()).await?;
+        let (_, cookie) = self.sign_in(user, address, &HeaderMap::new()).await?;
         let text = cookie.to_str().unwrap_or_default();
         let token = text.split(';').next().and_then(|pair| pair.split_once('=')).map(|(_, token)| token);
         let session = key(token.unwrap_or_default());
@@ -405,6 +405,23 @@ impl Access {
     }
 }
 
+/// Ends the oldest session of a user who has as many as one may have, and forgets one where there are too many of all.
+fn make_room(sessions: &mut BTreeMap<Key, Session>, name: &str) {
+    let lasts = |session: &&mut Session| session.name == name && session.ended.is_none();
+    if sessions.values_mut().filter(lasts).count() >= SESSIONS_OF_USER
+        && let Some(oldest) = sessions.values_mut().filter(lasts).min_by_key(|session| session.began)
+    {
+        oldest.ended = Some(OWN_NEWER);
+    }
+    if sessions.len() < SESSIONS_MAX {
+        return;
+    }
+    let of_user = |name: &str| sessions.values().filter(|session| session.name == name).count();
+    let rank = |session: &Session| (session.ended.is_some(), of_user(&session.name), Reverse(session.began));
+    let victim = sessions.iter().max_by_key(|(_, session)| rank(session)).map(|(key, _)| *key);
+    victim.and_then(|key| sessions.remove(&key));
+}
+
 fn key(token: &str) -> Key {
     blake3::hash(token.as_bytes()).into()
 }
@@ -457,5 +474,36 @@ impl Refused {
             "sign in: found too many attempts from this address, or under this name, expected the next in {seconds} s"
         );
         Self::bad_request(message).with_status(StatusCode::TOO_MANY_REQUESTS).with_code("too_many_attempts")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sign_ins_without_end_end_no_session_of_another_user() {
+        let mut sessions = BTreeMap::new();
+        let now = Instant::now();
+        let add = |sessions: &mut BTreeMap<Key, Session>, name: &str, number: u32| {
+            let began = now + Duration::from_secs(u64::from(number));
+            let session = Session { name: name.to_owned(), fingerprint: [0; 32], began, ended: None };
+            make_room(sessions, name);
+            sessions.insert(key(&format!("{name}{number}")), session);
+        };
+        add(&mut sessions, "anna", 0);
+        for number in 1..1_000 {
+            add(&mut sessions, "eve", number);
+        }
+        assert!(sessions[&key("anna0")].ended.is_none());
+        let lasting = sessions.values().filter(|session| session.name == "eve" && session.ended.is_none());
+        assert_eq!(lasting.count(), SESSIONS_OF_USER);
+        assert!(sessions[&key("eve999")].ended.is_none(), "the newest lasts");
+        assert_eq!(sessions.len(), SESSIONS_MAX);
+        // Users without end: the one with the most makes room first.
+        for number in 0..1_000 {
+            add(&mut sessions, &format!("user{number}"), number);
+        }
+        assert_eq!(sessions.len(), SESSIONS_MAX);
     }
 }

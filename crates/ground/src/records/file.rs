@@ -8,6 +8,8 @@ use std::path::Path;
 use mcap::records::Record;
 use mcap::sans_io::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
+use crate::readers::Budget;
+
 /// What a file states of itself.
 pub(super) type About = BTreeMap<String, String>;
 
@@ -15,6 +17,8 @@ pub(super) type About = BTreeMap<String, String>;
 const METADATA: &str = "wingbeat";
 /// No record of a log is longer, bytes: a length in a corrupt file takes no more memory.
 const RECORD_LEN_MAX: usize = 64 << 20;
+/// The opcode and the length of a record, bytes.
+const RECORD_HEAD_LEN: u64 = 9;
 /// So much of a file is read for what it states of itself, bytes.
 const ABOUT_LEN_MAX: u64 = 1 << 20;
 
@@ -37,10 +41,11 @@ pub(super) enum Item<'a> {
 /// Whether reading goes on.
 pub(super) type Go = std::ops::ControlFlow<()>;
 
-/// Reads at most so many bytes of a file; the answer is why it ends before its end.
+/// Reads at most so many bytes of a file, within the budget; the answer is why it ends before its end.
 pub(super) fn read(
     path: &Path,
     length_max: u64,
+    budget: &Budget,
     mut each: impl FnMut(Item<'_>) -> Go,
 ) -> Result<Option<String>, Problem> {
     let mut file = File::open(path)?;
@@ -61,6 +66,10 @@ pub(super) fn read(
                 let read = file.read(reader.insert(need))?;
                 reader.notify_read(read);
                 seen += read as u64;
+                if let Err(why) = budget.spend(0) {
+                    flaw = Some(why);
+                    break;
+                }
                 if read == 0 && is_ended {
                     break;
                 }
@@ -72,6 +81,10 @@ pub(super) fn read(
                 break;
             }
         };
+        if let Err(why) = budget.spend(data.len() as u64 + RECORD_HEAD_LEN) {
+            flaw = Some(why);
+            break;
+        }
         let go = match mcap::parse_record(opcode, data) {
             Ok(Record::Channel(channel)) => {
                 topics.insert(channel.id, channel.topic);
@@ -109,9 +122,9 @@ pub(super) fn read(
 }
 
 /// What a file states of itself.
-pub(super) fn about(path: &Path) -> Result<About, Problem> {
+pub(super) fn about(path: &Path, budget: &Budget) -> Result<About, Problem> {
     let mut found = None;
-    let flaw = read(path, ABOUT_LEN_MAX, |item| match item {
+    let flaw = read(path, ABOUT_LEN_MAX, budget, |item| match item {
         Item::About(about) => {
             found = Some(about);
             Go::Break(())
@@ -124,4 +137,53 @@ pub(super) fn about(path: &Path) -> Result<About, Problem> {
 /// UTC at agent time zero, microseconds after 1970.
 pub(super) fn zero_unix_us(about: &About) -> Option<u64> {
     about.get("utc_of_agent_time_zero_us")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// A log with one chunk of zeros, LZ4, and the length of its file.
+    fn bomb(path: &Path, pieces: u32) -> u64 {
+        // Without checksums, so that a reader streams the chunk.
+        let options = mcap::WriteOptions::new()
+            .compression(Some(mcap::Compression::Lz4))
+            .chunk_size(None)
+            .calculate_chunk_crcs(false);
+        let mut writer = options.create(std::io::BufWriter::new(File::create(path).unwrap())).unwrap();
+        let metadata = BTreeMap::from([("name".to_owned(), "one".to_owned())]);
+        writer.write_metadata(&mcap::records::Metadata { name: METADATA.into(), metadata }).unwrap();
+        let channel = writer.add_channel(0, "/state", "json", &BTreeMap::new()).unwrap();
+        let zeros = vec![0; 16 << 20];
+        for sequence in 0..pieces {
+            let header =
+                mcap::records::MessageHeader { channel_id: channel, sequence, log_time: 0, publish_time: 0 };
+            writer.write_to_known_channel(&header, &zeros).unwrap();
+        }
+        writer.finish().unwrap();
+        drop(writer);
+        path.metadata().unwrap().len()
+    }
+
+    #[test]
+    fn a_chunk_of_gigabytes_of_zeros_is_read_within_its_budget() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bomb.mcap");
+        let length = bomb(&path, 80);
+        assert!(length < 16 << 20, "{length} bytes for 1.3 GB");
+        let mut seen = 0;
+        let budget = Budget::of(100 << 20);
+        let flaw = read(&path, 1 << 30, &budget, |item| {
+            seen += u64::from(matches!(item, Item::Message(..)));
+            Go::Continue(())
+        });
+        assert_eq!(flaw.unwrap().as_deref(), Some("only its first 100 MB, decompressed, are read"));
+        assert!(seen <= 7, "{seen}");
+        // The first MB ends within the first message, after what the file states of itself.
+        let late = Budget::of((1 << 40) + (1 << 19)).until(Instant::now() - Duration::from_secs(1));
+        let flaw = read(&path, 1 << 30, &late, |_| Go::Continue(()));
+        assert_eq!(flaw.unwrap().as_deref(), Some("it is read for 20 s only"));
+    }
 }

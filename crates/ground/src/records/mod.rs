@@ -20,6 +20,7 @@ use std::path::{Component, Path, PathBuf};
 
 use wingbeat_api::{RecordedLog, RecordedTrack, Records};
 
+use crate::readers::Budget;
 use crate::refused::Refused;
 use clocks::Clocks;
 use file::{About, Problem};
@@ -43,7 +44,7 @@ const TEXT_MAX: usize = 200;
 type Part = (u32, PathBuf, u64);
 
 /// The logs below a directory.
-pub(crate) fn list(root: &Path) -> Result<Records, Refused> {
+pub(crate) fn list(root: &Path, budget: &Budget) -> Result<Records, Refused> {
     let mut found: BTreeMap<(PathBuf, String), Vec<Part>> = BTreeMap::new();
     let (mut visited, mut left_out, mut results) = (0, 0_u32, Vec::new());
     let mut folders = vec![(root.to_path_buf(), 0)];
@@ -92,7 +93,7 @@ pub(crate) fn list(root: &Path) -> Result<Records, Refused> {
             left_out += 1;
             continue;
         }
-        let (about, problem) = match file::about(first) {
+        let (about, problem) = match file::about(first, budget) {
             Ok(about) => (about, String::new()),
             Err(problem) => (About::default(), problem.to_string()),
         };
@@ -113,7 +114,7 @@ pub(crate) fn list(root: &Path) -> Result<Records, Refused> {
 }
 
 /// What of one log is replayed, with as many samples at most.
-pub(crate) fn read(root: &Path, name: &str, samples: u32) -> Result<RecordedTrack, Refused> {
+pub(crate) fn read(root: &Path, name: &str, samples: u32, budget: &Budget) -> Result<RecordedTrack, Refused> {
     if !(SAMPLES_LEAST..=SAMPLES_MAX).contains(&samples) {
         return Err(Refused::bad_request(format!(
             "samples: found {samples}, expected {SAMPLES_LEAST} to {SAMPLES_MAX}"
@@ -121,7 +122,7 @@ pub(crate) fn read(root: &Path, name: &str, samples: u32) -> Result<RecordedTrac
     }
     let is_log = |path: &Path| path.extension().is_some_and(|ending| ending == ENDING);
     let path = below(root, name, "the path of a log (.mcap)", is_log)?;
-    let mut track = track::read(&path, name, samples).map_err(|problem| match problem {
+    let mut track = track::read(&path, name, samples, budget).map_err(|problem| match problem {
         Problem::Io(error) => Refused::unavailable(format!("{name}: {error}")),
         Problem::NoLog(_) => Refused::bad_request(format!("{name}: {problem}")),
     })?;
@@ -224,7 +225,7 @@ mod tests {
             for link in ["link.mcap", "up/outside.mcap"] {
                 assert_eq!(below(&root, link).unwrap_err().status(), 400, "{link}");
             }
-            let listed = list(&root).unwrap();
+            let listed = list(&root, &Budget::of(1 << 20)).unwrap();
             let names: Vec<&str> = listed.logs.iter().map(|log| log.file.as_str()).collect();
             assert_eq!(names, ["one/inside.mcap"]);
             assert!(listed.logs[0].problem.contains("expected a flight log"), "{:?}", listed.logs[0]);
@@ -240,7 +241,7 @@ mod tests {
         {
             fs::write(root.join(name), "12345").unwrap();
         }
-        let listed = list(&root).unwrap();
+        let listed = list(&root, &Budget::of(1 << 20)).unwrap();
         let found: Vec<_> =
             listed.logs.iter().map(|log| (log.file.as_str(), log.parts, log.length_bytes)).collect();
         assert_eq!(
@@ -255,6 +256,6 @@ mod tests {
         );
         assert_eq!(next_part(&root.join("000001-00.mcap")), Some(root.join("000001-01.mcap")));
         assert_eq!(next_part(&root.join("000001-01.mcap")), None);
-        assert_eq!(list(&root.join("nowhere")).unwrap_err().status(), 502);
+        assert_eq!(list(&root.join("nowhere"), &Budget::of(1)).unwrap_err().status(), 502);
     }
 }

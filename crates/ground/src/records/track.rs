@@ -10,6 +10,7 @@ use wingbeat_api::{RecordedDatagrams, RecordedEvent, RecordedTrack, Severity, Ve
 
 use super::file::{self, Go, Item, Problem};
 use super::{TEXT_MAX, next_part, text};
+use crate::readers::Budget;
 
 /// Of all files of a log together, bytes.
 const LENGTH_MAX: u64 = 1 << 30;
@@ -154,16 +155,16 @@ struct Reading {
 }
 
 /// Reads a log with the parts that follow it, up to one that is none.
-pub(super) fn read(path: &Path, name: &str, samples: u32) -> Result<RecordedTrack, Problem> {
+pub(super) fn read(path: &Path, name: &str, samples: u32, budget: &Budget) -> Result<RecordedTrack, Problem> {
     let mut reading = Reading::new(name, samples);
     let named = |path: &Path, flaw: &dyn std::fmt::Display| {
         format!("{}: {flaw}", path.file_name().unwrap_or_default().to_string_lossy())
     };
-    let mut flaw = file::read(path, LENGTH_MAX, |item| reading.take(item))?;
+    let mut flaw = file::read(path, LENGTH_MAX, budget, |item| reading.take(item))?;
     let mut left_bytes = LENGTH_MAX.saturating_sub(path.metadata().map_or(0, |about| about.len()));
     let mut last = path.to_path_buf();
     while let Some(next) = next_part(&last).filter(|_| left_bytes > 0) {
-        match file::read(&next, left_bytes, |item| reading.take(item)) {
+        match file::read(&next, left_bytes, budget, |item| reading.take(item)) {
             // The first flaw counts: what follows it is given, and is not all.
             Ok(of_next) => flaw = flaw.or_else(|| of_next.map(|flaw| named(&next, &flaw))),
             Err(problem) => {
@@ -394,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_log_is_given_in_columns() {
-        let track = read(&flown(), "x.mcap", 20_000).unwrap();
+        let track = read(&flown(), "x.mcap", 20_000, &Budget::of(1 << 40)).unwrap();
         assert_eq!((track.flaw.as_str(), track.every, track.file.as_str()), ("", 1, "x.mcap"));
         let count = track.time_ms.len();
         assert!(count > 500 && track.time_ms.is_sorted(), "{count}");
@@ -458,7 +459,10 @@ mod tests {
 
     #[test]
     fn a_long_log_is_thinned_and_keeps_each_state() {
-        let (all, few) = (read(&flown(), "x", 20_000).unwrap(), read(&flown(), "x", 100).unwrap());
+        let (all, few) = (
+            read(&flown(), "x", 20_000, &Budget::of(1 << 40)).unwrap(),
+            read(&flown(), "x", 100, &Budget::of(1 << 40)).unwrap(),
+        );
         assert!(few.time_ms.len() <= 100 && few.every >= 8, "{} of {}", few.time_ms.len(), all.time_ms.len());
         assert!(few.received.time_ms.len() <= 100 && few.received.period_ms > 1_000);
         let passed = |track: &RecordedTrack| {
@@ -473,7 +477,7 @@ mod tests {
     fn a_log_that_was_cut_is_given_as_far_as_it_goes() {
         let folder = tempfile::tempdir().unwrap();
         let (bytes, path) = (std::fs::read(flown()).unwrap(), folder.path().join("cut.mcap"));
-        let whole = read(&flown(), "x", 20_000).unwrap().time_ms.len();
+        let whole = read(&flown(), "x", 20_000, &Budget::of(1 << 40)).unwrap().time_ms.len();
         let mut given = 0;
         for part in 0..12 {
             let at = bytes.len() * part / 12;
@@ -481,7 +485,7 @@ mod tests {
             changed[at] ^= 0x40;
             for content in [&bytes[..at], &changed] {
                 std::fs::write(&path, content).unwrap();
-                match read(&path, "x", 20_000) {
+                match read(&path, "x", 20_000, &Budget::of(1 << 40)) {
                     Ok(track) => {
                         assert!(!track.flaw.is_empty() || track.time_ms.len() == whole, "{at}");
                         given += usize::from(!track.time_ms.is_empty());

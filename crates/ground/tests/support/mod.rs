@@ -173,6 +173,7 @@ pub(crate) fn status(id: &str) -> AircraftStatus {
         measurements: Measurements::default(),
         mission: None,
         flight_setup: None,
+        fence: None,
         swarm: Some(wingbeat_api::Swarm {
             leader: false,
             leader_id: Some("0000000000000001".to_owned()),

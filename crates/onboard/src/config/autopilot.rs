@@ -14,6 +14,7 @@ use crate::signing;
 #[serde(deny_unknown_fields)]
 pub(super) struct Autopilot {
     endpoint: Option<String>,
+    system_id: Option<u8>,
     position_interval_ms: Option<Milliseconds>,
     signing_key_file: Option<PathBuf>,
     signing_link_id: Option<u8>,
@@ -49,6 +50,7 @@ impl Autopilot {
 
     pub(super) fn apply(&self, agent: &mut wingbeat_agent::Config) -> Result<(), ConfigError> {
         set(&mut agent.position_interval, self.position_interval_ms);
+        agent.autopilot_system_id = self.system_id;
         set(&mut agent.ground_station_system_id, self.ground_station_system_id);
         agent.signing = self.signing()?;
         Ok(())

@@ -17,6 +17,9 @@ pub(super) struct Energy {
     endurance_s: Option<Seconds>,
     wait_s: Option<Seconds>,
     cruise_m_s: Option<f64>,
+    wind_m_s: Option<f64>,
+    airspeed_m_s: Option<f64>,
+    other_batteries: Option<Vec<u8>>,
 }
 
 /// What the guardian reads of it.
@@ -35,6 +38,14 @@ fn millivolts(key: &'static str, configured_v: Option<f64>) -> Result<u16, Confi
     Ok((found * 1e3).round() as u16)
 }
 
+/// Batteries by their numbers, from 1, as a bit for each.
+fn batteries(numbers: &[u8]) -> Result<u16, ConfigError> {
+    numbers.iter().try_fold(0, |all, number| match number {
+        1..=16 => Ok(all | 1 << (number - 1)),
+        _ => Err(value("energy.other_batteries", number, "numbers of batteries, 1 to 16")),
+    })
+}
+
 impl Energy {
     pub(super) fn apply(&self, agent: &mut wingbeat_agent::Config) -> Result<(), ConfigError> {
         let mut reserve = Reserve {
@@ -46,6 +57,8 @@ impl Energy {
         set(&mut reserve.below_for_s, self.below_for_s);
         set(&mut reserve.wait, self.wait_s);
         set(&mut reserve.cruise_m_s, self.cruise_m_s);
+        (reserve.wind_m_s, reserve.airspeed_m_s) = (self.wind_m_s, self.airspeed_m_s);
+        reserve.other_batteries = batteries(self.other_batteries.as_deref().unwrap_or_default())?;
         reserve.endurance = self.endurance_s.map(Into::into);
         agent.energy = Some(reserve);
         Ok(())

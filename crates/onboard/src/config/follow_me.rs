@@ -68,6 +68,9 @@ impl FollowMe {
         set(&mut config.refresh, self.refresh_ms);
         set(&mut config.lands_below_percent, self.lands_below_percent);
         set(&mut config.turn_m_s, self.turn_m_s);
+        if self.refresh_ms.is_some() {
+            config.leader_timeout = Config::default_leader_timeout(config.refresh);
+        }
         set(&mut config.leader_timeout, self.leader_timeout_s);
         choose(&mut config.leader_lost, self.leader_lost);
         set(&mut config.follows_again, self.follows_again);

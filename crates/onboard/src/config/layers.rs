@@ -17,8 +17,31 @@ const FILE_MAX: u64 = 64 * 1024;
 const FILES_MAX: usize = 64;
 /// The folder next to the file whose `*.toml` are read after it.
 const FOLDER: &str = "conf.d";
-/// Variables with our prefix that are no keys: what a test bench sets is inherited by the daemons it starts.
-const NO_KEYS: [&str; 2] = ["WINGBEAT_SITL", "WINGBEAT_SITL_4"];
+/// The prefix of variables that are keys; between a section and its key stand two underscores.
+const PREFIX: &str = "WINGBEAT_";
+/// Keys that belong to no section.
+const TOP_KEYS: [&str; 3] = ["WINGBEAT_ID", "WINGBEAT_NAME", "WINGBEAT_PROTOCOL"];
+
+/// Variables of other programs of this project: the console's, the bench's and the tests'.
+const OTHER_PROGRAMS: [&str; 6] = [
+    "WINGBEAT_GROUND",
+    "WINGBEAT_TRUST",
+    "WINGBEAT_USER",
+    "WINGBEAT_PASSWORD",
+    "WINGBEAT_SESSIONS",
+    "WINGBEAT_SITL",
+];
+
+/// The variable of a key.
+fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('.', "__").to_uppercase())
+}
+
+/// Whether a variable is meant as a key: each key has a section, but for [`TOP_KEYS`].
+fn is_key(variable: &str) -> bool {
+    let is_in_section = variable.strip_prefix(PREFIX).is_some_and(|key| key.contains("__"));
+    is_in_section || TOP_KEYS.contains(&variable)
+}
 
 /// The flags of every program that reads the daemon's configuration.
 #[derive(Clone, Debug, clap::Args)]
@@ -78,6 +101,46 @@ impl Layers {
         Ok(Self { files, flags: flags.overrides.clone(), ..Self::default() }.environment(variables()))
     }
 
+    /// Reads as much as can be read, for what must be known of files that are not usable.
+    pub(super) fn read_leniently(flags: &Flags) -> Self {
+        let others = drop_ins(&flags.config).unwrap_or_default();
+        let texts = std::iter::once(flags.config.clone()).chain(others).map(|path| {
+            let bytes = std::fs::File::open(&path).and_then(|file| {
+                let mut bytes = Vec::new();
+                file.take(FILE_MAX).read_to_end(&mut bytes).map(|_| bytes)
+            });
+            let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+            (path, text)
+        });
+        let files = texts.collect();
+        Self { files, flags: flags.overrides.clone(), ..Self::default() }.environment(variables())
+    }
+
+    /// The value of a key as the last layer that has it states it, whether it is valid or not. Of a file that is no TOML the
+    /// lines are read.
+    pub(super) fn stated(&self, section: &str, name: &str) -> Option<String> {
+        let key = format!("{section}.{name}");
+        let variable = variable(&key);
+        let flag = self.flags.iter().rev().find(|(flag, _)| *flag == key).map(|(_, value)| value.clone());
+        let in_files = || self.files.iter().rev().find_map(|(_, text)| stated_in(text, section, name));
+        flag.or_else(|| self.environment.get(&variable).cloned()).or_else(in_files)
+    }
+
+    /// Whether a layer has the section, with keys or without.
+    pub(super) fn has_section(&self, section: &str) -> bool {
+        let prefix = format!("{PREFIX}{}__", section.to_uppercase());
+        self.files.iter().any(|(_, text)| match text.parse::<toml::Table>() {
+            Ok(table) => table.contains_key(section),
+            Err(_) => lines(text).any(|(of, _)| of == section),
+        }) || self.environment.keys().any(|key| key.starts_with(&prefix))
+            || self.flags.iter().any(|(key, _)| key.split('.').next() == Some(section))
+    }
+
+    /// Whether each file is TOML and not empty.
+    pub(super) fn is_whole(&self) -> bool {
+        self.files.iter().all(|(_, text)| !text.trim().is_empty() && text.parse::<toml::Table>().is_ok())
+    }
+
     /// One file of this text.
     pub fn of(path: &str, text: &str) -> Self {
         Self { files: vec![(path.into(), text.to_owned())], ..Self::default() }
@@ -86,9 +149,32 @@ impl Layers {
     /// With these variables.
     #[must_use]
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let is_key = |key: &str| key.starts_with("WINGBEAT_") && !NO_KEYS.contains(&key);
         self.environment = variables.into_iter().filter(|(key, _)| is_key(key)).collect();
         self
+    }
+
+    /// Returns a line for each variable that looks like a key of this configuration and is none. They are left out: one
+    /// environment serves several programs.
+    pub fn warnings(variables: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
+        let others = |key: &String| OTHER_PROGRAMS.iter().any(|other| key.starts_with(other));
+        let is_strange = |key: &String| key.starts_with(PREFIX) && !is_key(key) && !others(key);
+        let mut strange: Vec<String> = variables.into_iter().map(|(key, _)| key).filter(is_strange).collect();
+        strange.sort();
+        let keys: Vec<String> = schema::keys::<super::File>().iter().map(|key| variable(key)).collect();
+        let line = |found: String| {
+            let distance = |key: &&String| strsim::damerau_levenshtein(key, &found);
+            let nearest = keys.iter().min_by_key(distance).filter(|key| distance(key) * 3 <= found.len());
+            let meant = nearest.map_or_else(String::new, |key| format!("; did you mean {key}?"));
+            format!(
+                "environment: found {found}, which is no key of the configuration and is left out; keys are WINGBEAT_SECTION__KEY{meant}"
+            )
+        };
+        strange.into_iter().map(line).collect()
+    }
+
+    /// Returns those lines for the environment of this process.
+    pub fn warnings_here() -> Vec<String> {
+        Self::warnings(variables())
     }
 
     /// The folder of the main file, to which paths in the configuration are relative.
@@ -124,7 +210,7 @@ impl Layers {
         if self.flags.iter().any(|(flag, _)| flag == key) {
             return format!("--set {key}");
         }
-        let variable = format!("WINGBEAT_{}", key.replace('.', "__").to_uppercase());
+        let variable = variable(key);
         if self.environment.contains_key(&variable) {
             return variable;
         }
@@ -172,6 +258,40 @@ impl Layers {
         }
         builder.build().and_then(config::Config::try_deserialize::<T>).map_err(refused)
     }
+}
+
+/// The value of a key in a text that may be no TOML.
+fn stated_in(text: &str, section: &str, name: &str) -> Option<String> {
+    if let Ok(table) = text.parse::<toml::Table>() {
+        let value = table.get(section)?.get(name)?;
+        return Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    }
+    let of_key = |(of, line): (&str, &str)| {
+        let (key, value) = line.split_once('=')?;
+        let is_it = of == section && key.trim().rsplit('.').next() == Some(name);
+        is_it.then(|| {
+            let value = value.split('#').next().unwrap_or_default().trim();
+            value.trim_matches('"').to_owned()
+        })
+    };
+    lines(text).filter_map(of_key).last()
+}
+
+/// The lines of a text that may be no TOML, with the section of each; a header is a line too. Comments are left out.
+fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut section = "";
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(move |line| {
+        if let Some(rest) = line.strip_prefix('[') {
+            section = rest.split(']').next().unwrap_or(rest).trim();
+            return (section, line);
+        }
+        // A dotted key names its section itself.
+        let key = line.split('=').next().unwrap_or_default().trim();
+        match key.split_once('.') {
+            Some((of, _)) if section.is_empty() => (of.trim(), line),
+            _ => (section, line),
+        }
+    })
 }
 
 fn variables() -> impl Iterator<Item = (String, String)> {

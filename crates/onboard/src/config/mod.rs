@@ -111,6 +111,17 @@ pub enum ConfigError {
     /// A number outside its limits.
     #[error(transparent)]
     Number(#[from] wingbeat_agent::ConfigError),
+    /// The present files cannot be used, and the kept ones may not replace them.
+    #[error(
+        "{error}; the configuration of the last start is not used in its place: it {less}; cure: correct the present files, or \
+         remove configuration.toml from the state directory"
+    )]
+    LessSecure {
+        /// The mistake in the present files.
+        error: Box<ConfigError>,
+        /// The respect in which the kept files are less secure.
+        less: &'static str,
+    },
     /// One of the two, with the file, variable or flag that has the key.
     #[error("{place}: {error}")]
     Placed {
@@ -130,7 +141,20 @@ impl ConfigError {
                 let key = text.split_once(':').map_or("", |(key, _)| key);
                 Self::Placed { place: layers.place(key), error: Box::new(self) }
             }
-            Self::File { .. } | Self::Toml { .. } | Self::Override(_) | Self::Placed { .. } => self,
+            Self::File { .. }
+            | Self::Toml { .. }
+            | Self::Override(_)
+            | Self::Placed { .. }
+            | Self::LessSecure { .. } => self,
+        }
+    }
+
+    /// Whether it is a mistake in a value of this section.
+    fn is_of(&self, section: &str) -> bool {
+        match self {
+            Self::Value { key, .. } => key.split('.').next() == Some(section),
+            Self::Placed { error, .. } | Self::LessSecure { error, .. } => error.is_of(section),
+            Self::File { .. } | Self::Toml { .. } | Self::Override(_) | Self::Number(_) => false,
         }
     }
 }

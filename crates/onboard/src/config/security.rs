@@ -6,13 +6,32 @@ use serde::Deserialize;
 use wingbeat_keys::{Enrolled, Held, Store};
 use wingbeat_wire::VehicleId;
 
-use super::ConfigError;
 use super::values::value;
+use super::{ConfigError, Layers};
 use crate::keys::Keys;
 
 /// Where the aircraft's files are unless the configuration states it: the state directory of its unit.
 const SECRET_KEY_FILE: &str = "/var/lib/wingbeat/aircraft.key";
 const BUNDLE_FILE: &str = "/var/lib/wingbeat/fleet.bundle";
+
+/// Whether files that may be unusable ask for keys, as far as they can be read: they name keys, have a section `security`
+/// that is not insecure, or do not ask for insecure flight where this aircraft has a key.
+pub(super) fn asks_for_keys(present: &Layers) -> bool {
+    let names_keys = ["secret_key_file", "bundle_file"]
+        .iter()
+        .any(|name| present.stated(SECTION, name).is_some_and(|value| !value.is_empty()));
+    let has_section = present.has_section(SECTION) || Path::new(SECRET_KEY_FILE).exists();
+    names_keys || (has_section && !present.is_insecure())
+}
+
+const SECTION: &str = "security";
+
+impl Layers {
+    /// Whether they ask for flight without keys.
+    pub(super) fn is_insecure(&self) -> bool {
+        self.stated(SECTION, "insecure").is_some_and(|value| value == "true")
+    }
+}
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -157,7 +157,10 @@ fn a_formation_that_follows_a_pilot_is_configured_and_each_mistake_is_named() {
         ("refresh_ms = 10", "follow_me.refresh_ms: found 10, expected 250 to 5000 ms"),
         ("turn_m_s = nan", "follow_me.turn_m_s: found NaN"),
         ("leader_timeout_s = nan", "found NaN, expected a time in seconds"),
-        ("refresh_ms = 2000", "follow_me.leader_timeout_s: found 2, expected at least 4 s: two refreshes"),
+        (
+            "refresh_ms = 2000\nleader_timeout_s = 2.0",
+            "follow_me.leader_timeout_s: found 2, expected at least 4 s: two refreshes",
+        ),
         ("distance_m = 25.0", "follow_me.distance_m: found 25, expected at least 60 m"),
         ("refresh_ms = 500", "follow_me.distance_m: found 60, expected at least 90 m"),
         ("refresh_ms = 200", "follow_me.refresh_ms: found 200, expected 250 to 5000 ms"),
@@ -324,13 +327,19 @@ fn the_environment_overrides_the_file() {
 }
 
 #[test]
-fn the_bench_s_own_variables_are_no_keys() {
-    for name in ["WINGBEAT_SITL", "WINGBEAT_SITL_4"] {
-        let settings = with_environment(LEAST, &[(name, "/opt/arducopter")]).unwrap();
+fn variables_of_other_programs_are_no_keys_and_unknown_ones_are_named() {
+    let own = ["GROUND", "TRUST", "USER", "PASSWORD", "SESSIONS", "SITL", "SITL_4"];
+    let strange = ["COLOUR", "RADIO_PORT"];
+    for name in own.iter().chain(&strange) {
+        let settings =
+            with_environment(LEAST, &[(&format!("WINGBEAT_{name}"), "http://127.0.0.1:1")]).unwrap();
         assert_eq!(settings, from_file(LEAST).unwrap(), "{name}");
     }
-    let error = with_environment(LEAST, &[("WINGBEAT_SITLS", "1")]).unwrap_err().to_string();
-    assert!(error.contains("sitls"), "every other one is: {error}");
+    let all = own.iter().chain(&strange).chain(&["RADIO__PORT", "NAME"]);
+    let lines = Layers::warnings(all.map(|name| (format!("WINGBEAT_{name}"), String::new())));
+    let [colour, port] = &lines[..] else { panic!("{lines:?}") };
+    assert!(colour.contains("found WINGBEAT_COLOUR, which is no key"), "{colour}");
+    assert!(port.ends_with("did you mean WINGBEAT_RADIO__PORT?"), "{port}");
 }
 
 #[test]
@@ -341,7 +350,7 @@ fn a_mistake_in_the_environment_names_its_key() {
         ("WINGBEAT_RADIO__PORT", "many", "radio.port"),
         ("WINGBEAT_RADIO__PORT", "0", "radio.port: found 0"),
         ("WINGBEAT_PREFLIGHT__BATTERY_LEAST_PERCENT", "300", "preflight.battery_least_percent"),
-        ("WINGBEAT_COLOUR", "red", "colour"),
+        ("WINGBEAT_RADIO__COLOUR", "red", "colour"),
         ("WINGBEAT_MUSCOP__FORMATION", "vee", "muscop.formation: found \"vee\""),
         ("WINGBEAT_AUTOPILOT__ENDPOINT", "", "autopilot.endpoint"),
         ("WINGBEAT_MUSCOP__LANDING", "x", "unknown variant `x`, expected `sequential` or `simultaneous`"),
@@ -395,6 +404,9 @@ fn without_keys_nothing_starts_unless_that_is_stated() {
     let daemon = from_file(&enrolled).unwrap().daemon;
     assert!(daemon.keys.roster.is_secured());
     assert_eq!(daemon.enrolled.map(|enrolled| enrolled.terms.order()), Some((1, 2)));
+    let open = from_file(&format!("{enrolled}\n[gateway]\ntcp = \"0.0.0.0:5790\"\n")).unwrap().daemon;
+    let warning = open.open_gateway().expect("a warning");
+    assert!(warning.starts_with("gateway.tcp 0.0.0.0:5790: other computers command"), "{warning}");
     std::fs::write(&bundle, "garbled").unwrap();
     assert!(
         refused().starts_with("wingbeatd.toml: security.bundle_file: found ")
@@ -402,6 +414,22 @@ fn without_keys_nothing_starts_unless_that_is_stated() {
         "{}",
         refused()
     );
+}
+
+#[test]
+fn a_gateway_that_others_reach_is_warned_of_where_there_are_keys() {
+    let settings = |gateway: &str| from_file(&format!("{LEAST}\n[gateway]\n{gateway}\n")).unwrap().daemon;
+    for (gateway, is_open) in [
+        ("tcp = \"0.0.0.0:5790\"", true),
+        ("tcp = \"127.0.0.1:5790\"", false),
+        ("udp = [\"udp:127.0.0.1:14550\"]", false),
+        ("udp = [\"udpout:192.168.1.5:14550\"]", true),
+        ("", false),
+    ] {
+        let found = settings(gateway);
+        assert_eq!(found.open_gateway(), None, "without keys everything is open");
+        assert_eq!(found.gateway.reached_by_others().is_some(), is_open, "{gateway}");
+    }
 }
 
 #[test]
@@ -593,7 +621,8 @@ fn a_flag_is_a_key_and_a_value() {
 fn files_that_are_refused_are_replaced_by_those_of_the_last_start() {
     let state = tempfile::tempdir().unwrap();
     let (folder, flags) = folder(LEAST, &[("10-site.toml", "name = \"site\"\n")]);
-    let start = || kept::read_or_kept(&flags, Some(state.path()), |layers| read_with(layers, &no_mac));
+    let read = |layers: &Layers| read_with(layers, &no_mac);
+    let start = || kept::read_or_kept(&flags, Some(state.path()), kept::Kept::AsSecure, read);
     let first = start().unwrap();
     assert_eq!((first.settings.daemon.name.as_str(), &first.fault), ("site", &None));
     // Nothing was kept yet.
@@ -613,4 +642,82 @@ fn files_that_are_refused_are_replaced_by_those_of_the_last_start() {
     // What was kept is no better.
     std::fs::write(state.path().join("configuration.toml"), "x").unwrap();
     assert!(start().unwrap_err().to_string().contains("wingbeatd.toml"));
+}
+
+/// A trial flight without keys is what was kept; then the operator enrols the aircraft, and a slip happens.
+#[test]
+fn a_fault_of_security_never_falls_back_to_a_configuration_without_keys() {
+    let state = tempfile::tempdir().unwrap();
+    let (folder, flags) = folder(LEAST, &[]);
+    let read = |layers: &Layers| read_with(layers, &no_mac);
+    let start = || kept::read_or_kept(&flags, Some(state.path()), kept::Kept::AsSecure, read);
+    kept::keep(state.path(), &start().unwrap().layers).unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let named =
+        format!("secret_key_file = {:?}\nbundle_file = {:?}\n", at("aircraft.key"), at("fleet.bundle"));
+    let enrolled = LEAST.replace("insecure = true\n", &named);
+    let refused = |what: &str, text: &str| {
+        std::fs::write(&flags.config, text).unwrap();
+        let error = start().map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("not used in its place: it flies without keys"), "{what}: {error}");
+    };
+    refused("no key file", &enrolled);
+    std::fs::write(at("aircraft.key"), "00".repeat(32)).unwrap();
+    set_mode(&at("aircraft.key"), 0o644);
+    refused("a key that others may read", &enrolled);
+    std::fs::write(at("aircraft.key"), "00ff").unwrap();
+    set_mode(&at("aircraft.key"), 0o600);
+    refused("half a key", &enrolled);
+    std::fs::write(at("aircraft.key"), format!("{}\n", "0f".repeat(32))).unwrap();
+    std::fs::write(at("fleet.bundle"), "epoch = 1\nserial").unwrap();
+    refused("half a bundle", &enrolled);
+    refused("insecure and keys", &LEAST.replace("insecure = true\n", &format!("insecure = true\n{named}")));
+    // The slip is elsewhere, and in a half-written file.
+    refused("another section", &format!("{enrolled}\n[log]\ncolour = 1\n"));
+    refused("no TOML", &format!("{enrolled}\n[musc"));
+    refused("cut off in the name of a key file", &enrolled[..enrolled.find("fleet.bundle").unwrap()]);
+    refused("a section without a word", "id = \"1\"\n[security]\n");
+    // Where nothing asks for keys the aircraft flies as before.
+    for same in [format!("{LEAST}\n[musc"), String::new()] {
+        std::fs::write(&flags.config, same).unwrap();
+        assert!(start().unwrap().fault.is_some());
+    }
+}
+
+#[test]
+fn a_kept_configuration_with_keys_serves_and_none_that_is_more_open() {
+    let state = tempfile::tempdir().unwrap();
+    let (folder, flags) = folder(LEAST, &[]);
+    let read = |layers: &Layers| read_with(layers, &no_mac);
+    let start = || kept::read_or_kept(&flags, Some(state.path()), kept::Kept::AsSecure, read);
+    let keep = |text: &str| {
+        std::fs::write(&flags.config, text).unwrap();
+        kept::keep(state.path(), &start().unwrap().layers).unwrap();
+    };
+    let signing = folder.path().join("mavlink.key");
+    std::fs::write(&signing, "5f".repeat(32)).unwrap();
+    set_mode(&signing, 0o600);
+    let section = format!("[autopilot]\nsigning_key_file = {signing:?}\n");
+    let signed = LEAST.replace("[autopilot]\n", &section);
+    assert_ne!(signed, LEAST);
+    keep(&signed);
+    std::fs::write(&flags.config, format!("{LEAST}\n[log]\ncolour = 1\n")).unwrap();
+    assert!(start().unwrap().settings.daemon.agent.signing.is_some(), "the kept one is the more secure");
+    keep(LEAST);
+    std::fs::write(&flags.config, format!("{signed}\n[log]\ncolour = 1\n")).unwrap();
+    let error = start().map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("it takes unsigned MAVLink"), "{error}");
+    keep(&format!("{LEAST}\n[gateway]\ntcp = \"127.0.0.1:5790\"\n"));
+    std::fs::write(&flags.config, format!("{LEAST}\n[log]\ncolour = 1\n")).unwrap();
+    let error = start().map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("it opens a gateway"), "{error}");
+    // The guardian starts whatever is wrong.
+    let guard = |layers: &Layers| read_guard(layers);
+    std::fs::write(&flags.config, "[autopilot").unwrap();
+    assert!(kept::read_or_kept(&flags, Some(state.path()), kept::Kept::Any, guard).is_ok());
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }

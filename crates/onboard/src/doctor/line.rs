@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wingbeat_autopilot::{
     codec::{Decoder, FRAME_LEN_MAX, Frame, MavHeader, Version, encode_v2, text},
-    dialect::{MavAutopilot, MavMessage, MavType, PARAM_REQUEST_READ_DATA},
+    dialect::{MavMessage, PARAM_REQUEST_READ_DATA},
+    identity::Vehicle,
     job::{AUTOPILOT_COMPONENT_ID, COMPONENT_ID},
 };
 use wingbeat_geo::Instant;
@@ -63,6 +64,8 @@ pub(super) struct Survey {
 /// What the line should be like.
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
+    /// The aircraft's own flight controller, where it is configured.
+    pub(super) system_id: Option<u8>,
     /// Between two position reports, milliseconds.
     pub(super) position_interval_ms: u64,
     /// The ground station that the flight controller should obey.
@@ -96,19 +99,10 @@ impl Survey {
             return;
         }
         match &frame.message {
-            MavMessage::HEARTBEAT(m) if m.autopilot != MavAutopilot::MAV_AUTOPILOT_INVALID => {
-                let copter = matches!(
-                    m.mavtype,
-                    MavType::MAV_TYPE_QUADROTOR
-                        | MavType::MAV_TYPE_HEXAROTOR
-                        | MavType::MAV_TYPE_OCTOROTOR
-                        | MavType::MAV_TYPE_TRICOPTER
-                        | MavType::MAV_TYPE_COAXIAL
-                        | MavType::MAV_TYPE_DODECAROTOR
-                        | MavType::MAV_TYPE_HELICOPTER
-                );
-                let ours = copter && m.autopilot == MavAutopilot::MAV_AUTOPILOT_ARDUPILOTMEGA;
-                self.autopilots.insert(system_id, ours);
+            MavMessage::HEARTBEAT(m) => {
+                if let Some(vehicle) = Vehicle::of(m) {
+                    self.autopilots.insert(system_id, vehicle.is_copter());
+                }
             }
             MavMessage::GLOBAL_POSITION_INT(m) => match &mut self.positions {
                 // Back in time: it restarted, and counting restarts.
@@ -181,7 +175,7 @@ impl Survey {
     /// The findings for a line on which frames were received.
     pub(super) fn findings(&self, expected: &Expected, findings: &mut Vec<Finding>) {
         findings.push(self.mavlink());
-        findings.push(self.autopilot());
+        findings.push(self.autopilot(expected.system_id));
         if !self.has_autopilot() {
             return;
         }
@@ -210,7 +204,27 @@ impl Survey {
         }
     }
 
-    fn autopilot(&self) -> Finding {
+    fn autopilot(&self, own: Option<u8>) -> Finding {
+        if let Some(own) = own {
+            let others = self.autopilots.keys().copied().filter(|id| *id != u32::from(own));
+            return match self.autopilots.get(&u32::from(own)) {
+                Some(true) => {
+                    Finding::ok("autopilot", format!("ArduPilot multicopter, system {own}, as configured"))
+                }
+                Some(false) => Finding::fault(
+                    "autopilot",
+                    format!("another autopilot or vehicle, system {own}"),
+                    "ArduCopter",
+                    "load ArduCopter, or correct autopilot.system_id",
+                ),
+                None => Finding::fault(
+                    "autopilot",
+                    format!("no heartbeat of system {own}, but {}", systems_text(others)),
+                    format!("system {own}, as autopilot.system_id has it"),
+                    "correct autopilot.system_id, or connect the right flight controller",
+                ),
+            };
+        }
         let mut systems = self.autopilots.iter();
         match (systems.next(), systems.next()) {
             (None, _) => {
@@ -239,7 +253,7 @@ impl Survey {
                     systems_text(self.autopilots.keys().copied())
                 ),
                 "one",
-                "one serial line per flight controller; no telemetry radio or router that forwards another's frames",
+                "autopilot.system_id = N, this aircraft's own; or no telemetry radio or router that forwards another's frames",
             ),
         }
     }

@@ -168,6 +168,15 @@ pub async fn examine(options: &Options, system: &dyn System) -> Report {
     };
     let me = settings.daemon.agent.coordination.me();
     let mut findings = vec![Finding::ok("configuration", format!("aircraft {me}"))];
+    findings.extend(settings.daemon.open_gateway().map(|found| {
+        let expected = "a gateway of this computer alone, or signed MAVLink";
+        Finding::warning(
+            "gateway",
+            found,
+            expected,
+            "gateway.tcp and gateway.udp at 127.0.0.1, or autopilot.signing_key_file",
+        )
+    }));
     let daemon = daemon::ask(settings).await;
     let usable = match &settings.daemon.autopilot {
         Endpoint::Serial { path, .. } => {

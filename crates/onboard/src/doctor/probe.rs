@@ -87,6 +87,7 @@ pub(super) async fn examine(options: &Options, settings: &Settings, findings: &m
         findings.push(Finding::fault("connection", reason, "a line that stays open", cure));
     }
     let expected = Expected {
+        system_id: settings.daemon.agent.autopilot_system_id,
         position_interval_ms: settings.daemon.agent.position_interval.as_millis() as u64,
         ground_station_id: options.ground_station_id,
         rtscts,

@@ -13,9 +13,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One request; the status code and the body.
 pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, String) {
+    ask_with("", address, method, path, body).await
+}
+
+/// The same with the token of a lease.
+pub(crate) async fn ask_with(
+    token: &str,
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> (u16, String) {
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
+         wingbeat-lease: {token}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let answer = raw(address, request.as_bytes(), true).await;

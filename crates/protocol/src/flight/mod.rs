@@ -27,8 +27,8 @@ use wingbeat_geo::{Duration, Frame, Instant, Position};
 use wingbeat_wire::Point;
 
 use crate::{
-    Action, Actions, Command, Denied, Fence, Input, MissionError, Order, Phase, REPORT_HOLDS, Route,
-    Severity, StateId, Telemetry, Text, View, push, text,
+    Action, Actions, Command, Denied, Fence, Input, MissionError, MissionExtras, Order, Phase, REPORT_HOLDS,
+    Route, Severity, StateId, Telemetry, Text, View, push, text,
 };
 
 /// Nearer than this to the last waypoint the route is flown (reference), metres.
@@ -38,6 +38,8 @@ pub const AT_THE_END_M: f64 = 2.0;
 const LEAST_BRAKING_M_S2: f64 = 1.0;
 /// And so much farther: the error of the position, and what was flown since the last report, metres.
 const REACHED_EARLY_M: f64 = 5.0;
+/// Standing means slower than this, metres per second.
+const STANDS_M_S: f64 = 0.6;
 /// An aircraft that has stood on its last leg for so long goes no farther: the report that the last waypoint was
 /// reached comes once, over a line that may lose it.
 const SETTLED: Duration = Duration::from_secs(10);
@@ -110,6 +112,11 @@ pub(crate) struct RouteFlight<F> {
     /// When that came.
     telemetry_at: Instant,
     route: Route,
+    extras: MissionExtras,
+    /// Number of the operator's waypoints in the route; the end of the mission follows them.
+    waypoints: usize,
+    /// Since when it stands at the last waypoint.
+    at_last_since: Option<Instant>,
     reached: Option<u16>,
     /// Whether this flight has been on its route.
     has_begun: bool,
@@ -129,6 +136,9 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             telemetry: None,
             telemetry_at: Instant::ZERO,
             route: Route::new(),
+            extras: MissionExtras::default(),
+            waypoints: 0,
+            at_last_since: None,
             reached: None,
             has_begun: false,
         }
@@ -165,12 +175,40 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     ///
     /// # Errors
     /// The state forbids it, or it has too few or too many waypoints.
-    pub(crate) fn set_route(&mut self, route: &[Point], found: StateId) -> Result<(), MissionError> {
+    pub(crate) fn set_route(
+        &mut self,
+        route: &[Point],
+        extras: &MissionExtras,
+        found: StateId,
+    ) -> Result<(), MissionError> {
         if self.state != State::Start {
             return Err(MissionError::State { found });
         }
-        self.route = checked(route)?;
+        let checked = checked(route)?;
+        extras.check(checked.len())?;
+        (self.route, self.waypoints) = (checked, route.len());
+        self.extras.clone_from(extras);
+        self.add_end();
         Ok(())
+    }
+
+    /// Ends the route as the mission says, from where the aircraft stands now.
+    fn add_end(&mut self) {
+        self.route.truncate(self.waypoints);
+        let home = self.telemetry.filter(|t| !t.armed).map(|t| t.position);
+        // `MissionExtras::check` has found room.
+        let added = self.extras.end.add_to(&mut self.route, home);
+        debug_assert!(added.is_ok(), "see MissionExtras::check");
+    }
+
+    /// Parts of the route besides its waypoints.
+    pub(crate) fn extras(&self) -> &MissionExtras {
+        &self.extras
+    }
+
+    /// The speed of the leg that it flies or would fly next, metres per second.
+    pub(crate) fn planned_speed_m_s(&self) -> f64 {
+        self.extras.speed_m_s(self.next_waypoint()).unwrap_or(self.rules.planned_speed_m_s)
     }
 
     /// What [`crate::Protocol::hold_found`] leads to.
@@ -187,6 +225,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     pub(crate) fn take_up(
         &mut self,
         route: &[Point],
+        extras: &MissionExtras,
         reached: Option<u16>,
         found: StateId,
     ) -> Result<(), MissionError> {
@@ -194,6 +233,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             return Err(MissionError::State { found });
         }
         self.route = checked(route)?;
+        self.waypoints = route.len();
+        self.extras.clone_from(extras);
         self.reached = reached.filter(|reached| usize::from(*reached) < route.len());
         self.has_begun = true;
         Ok(())
@@ -211,7 +252,13 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
             Asked::Setup if self.route.is_empty() => Err(Denied::NoMission),
             Asked::Setup => match self.telemetry {
                 None => Err(Denied::NoPosition),
-                Some(t) => Ok(self.rules.fence.check(t.position, &self.route)?),
+                Some(t) => {
+                    // With the way to where it lands.
+                    let mut route = self.route.clone();
+                    route.truncate(self.waypoints);
+                    let _ = self.extras.end.add_to(&mut route, Some(t.position));
+                    Ok(self.rules.fence.check(t.position, &route)?)
+                }
             },
             Asked::Start if self.state == State::SetupFinished => Ok(()),
             Asked::Start => Err(Denied::State { command, found, expected: StateId::SetupFinished }),
@@ -244,7 +291,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
         // ArduCopter begins a completed mission again, and the report of its last waypoint may have been lost.
         let is_left = self.has_begun
             && self.next_waypoint() < self.route.len()
-            && !self.is_at_the_end(self.rules.planned_speed_m_s);
+            && !self.is_at_the_end(self.planned_speed_m_s());
         let Some(telemetry) = self.telemetry.filter(|t| t.armed && is_held && is_left) else {
             return Err(Denied::NotHeld { found });
         };
@@ -255,7 +302,12 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
     /// Takes what the aircraft reports of itself.
     pub(crate) fn observe(&mut self, now: Instant, input: &Input<'_>) {
         match input {
-            Input::Telemetry(telemetry) => (self.telemetry, self.telemetry_at) = (Some(*telemetry), now),
+            Input::Telemetry(telemetry) => {
+                (self.telemetry, self.telemetry_at) = (Some(*telemetry), now);
+                self.note_stop(now);
+            }
+            // The way back leads to where the aircraft stands at its setup.
+            Input::Operator(Command::Setup) if self.state == State::Start => self.add_end(),
             // Another flies it, maybe far from its route.
             Input::TakenOver(_) => self.has_begun = false,
             Input::Reached(waypoint) if usize::from(*waypoint) < self.route.len() => {
@@ -282,7 +334,7 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
                     (self.state == Start).then_some(Transition::ordering(Setup, Order::LoadRoute))
                 }
                 Asked::Start => (self.state == SetupFinished).then(|| {
-                    let height_mm = self.route.first().map_or(0, |w| w.height_mm);
+                    let height_mm = self.take_off_mm();
                     Transition::ordering(TakingOff, Order::FlyRoute { height_mm })
                 }),
                 Asked::End(end) => Some(Transition::end(end)),
@@ -425,7 +477,33 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
         let near = Frame::new(last).to_local(telemetry.position).truncate().length() < AT_THE_END_M;
         let stands = self.speed_m_s() <= standing_m_s && now.since(since) > SETTLED;
         // It may stop short of a waypoint that it reached; and that report may have been lost.
-        if next >= self.route.len() { near || stands } else { near && stands }
+        if next >= self.route.len() { near || stands } else { near && stands && self.has_held(now) }
+    }
+
+    /// Whether the hold at the last waypoint is over, of an aircraft that stands there: the report comes after the hold.
+    fn has_held(&self, now: Instant) -> bool {
+        let hold = self.extras.hold(self.route.len().saturating_sub(1));
+        hold.is_zero() || self.at_last_since.is_some_and(|since| now.since(since) > hold + SETTLED)
+    }
+
+    /// Notes since when the aircraft stands at its last waypoint.
+    fn note_stop(&mut self, now: Instant) {
+        let hold = self.extras.hold(self.route.len().saturating_sub(1));
+        if hold.is_zero() {
+            return;
+        }
+        let stands = self.next_waypoint() + 1 >= self.route.len()
+            && self.is_at_the_end(0.0)
+            && self.speed_m_s() < STANDS_M_S;
+        self.at_last_since = if stands { self.at_last_since.or(Some(now)) } else { None };
+    }
+
+    /// The height above home at which the take-off ends, millimetres.
+    fn take_off_mm(&self) -> i32 {
+        match self.extras.take_off_mm {
+            0 => self.route.first().map_or(0, |w| w.height_mm),
+            stated => stated,
+        }
     }
 
     /// Name of the state; the host names its own.
@@ -537,7 +615,7 @@ mod tests {
             planned_speed_m_s: 5.0,
         };
         let mut flight = RouteFlight::new(rules);
-        flight.set_route(&[0.0, 100.0, 200.0].map(point), StateId::Start).unwrap();
+        flight.set_route(&[0.0, 100.0, 200.0].map(point), MissionExtras::NONE, StateId::Start).unwrap();
         flight.observe(NOW, &Input::Telemetry(telemetry(0.0, 0.0, armed)));
         flight.state = state;
         flight
@@ -617,17 +695,27 @@ mod tests {
             flight
         };
         assert_eq!(in_the_air(false).hold_found(NOW), None, "it stands");
-        assert_eq!(in_the_air(true).take_up(&route, None, found), Err(MissionError::State { found }));
+        assert_eq!(
+            in_the_air(true).take_up(&route, MissionExtras::NONE, None, found),
+            Err(MissionError::State { found })
+        );
         let mut held = in_the_air(true);
         let next = held.hold_found(NOW);
         assert_eq!(next, Some(Transition::ordering(HOLDING, Order::Hold)));
         held.apply(next, &mut Actions::new());
         assert_eq!(held.hold_found(NOW), None, "once");
         assert_eq!(resume(&held), Err(Denied::NotHeld { found }), "its route is not known");
-        assert_eq!(held.take_up(&route[..1], None, found), Err(MissionError::Waypoints { found: 1 }));
-        assert_eq!(held.take_up(&route, Some(0), found), Ok(()));
+        assert_eq!(
+            held.take_up(&route[..1], MissionExtras::NONE, None, found),
+            Err(MissionError::Waypoints { found: 1 })
+        );
+        assert_eq!(held.take_up(&route, MissionExtras::NONE, Some(0), found), Ok(()));
         assert_eq!((resume(&held), held.next_waypoint()), (Ok(()), 1));
-        assert_eq!(held.take_up(&route, Some(0), found), Err(MissionError::State { found }), "once");
+        assert_eq!(
+            held.take_up(&route, MissionExtras::NONE, Some(0), found),
+            Err(MissionError::State { found }),
+            "once"
+        );
         let resumed = held.next(NOW, &Input::Operator(Command::Resume), ());
         assert_eq!(resumed, Some(Transition::ordering(State::Flying(()), Order::ResumeHeld)));
         let landed = held.next(Instant::from_secs(160), &Input::Wake, ());
@@ -637,7 +725,7 @@ mod tests {
             let mut held = in_the_air(true);
             held.observe(NOW, &Input::Telemetry(telemetry(north_m, 0.0, true)));
             held.apply(held.hold_found(NOW), &mut Actions::new());
-            held.take_up(&route, reached, found).unwrap();
+            held.take_up(&route, MissionExtras::NONE, reached, found).unwrap();
             assert_eq!(resume(&held), Err(Denied::NotHeld { found }), "{reached:?}");
         }
     }
@@ -690,11 +778,17 @@ mod tests {
     fn a_route_is_taken_at_the_start_and_has_two_waypoints() {
         let found = StateId::Setup;
         let mut start = flight(State::Start, false);
-        assert_eq!(start.set_route(&[point(0.0)], found), Err(MissionError::Waypoints { found: 1 }));
-        assert_eq!(start.set_route(&[0.0, 9.0].map(point), found), Ok(()));
+        assert_eq!(
+            start.set_route(&[point(0.0)], MissionExtras::NONE, found),
+            Err(MissionError::Waypoints { found: 1 })
+        );
+        assert_eq!(start.set_route(&[0.0, 9.0].map(point), MissionExtras::NONE, found), Ok(()));
         assert_eq!(start.route().len(), 2);
         let mut later = flight(State::Setup, false);
-        assert_eq!(later.set_route(&[0.0, 9.0].map(point), found), Err(MissionError::State { found }));
+        assert_eq!(
+            later.set_route(&[0.0, 9.0].map(point), MissionExtras::NONE, found),
+            Err(MissionError::State { found })
+        );
     }
 
     #[test]

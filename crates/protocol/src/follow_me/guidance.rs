@@ -25,6 +25,8 @@ const LEADER_MOST_M_S: f64 = 30.0;
 const LEAP_M: f64 = 20.0;
 /// The leader broadcasts its landing for at least this long, even if it has landed earlier.
 const LANDING_CALL: Duration = Duration::from_secs(10);
+/// The leader is expected to fly on for so long as it did between its last two datagrams; older ones tell nothing.
+const LEADER_MOVES_FOR: Duration = Duration::from_secs(5);
 /// How far from its own position a slave searches for a free landing site, metres.
 const SITE_RINGS_M: [f64; 3] = [10.0, 15.0, 20.0];
 /// Where motion is shaped no slave flies faster (`WPNAV_SPEED` of ArduCopter 4.x), metres per second; its leader may be as fast.
@@ -61,10 +63,14 @@ pub(super) struct Guidance {
     config: Config,
     /// The coordinates received last from the leader, and when (slave).
     received: Option<(Instant, Coordinates)>,
+    /// The coordinates received before them.
+    received_before: Option<(Instant, Coordinates)>,
     /// The leader leads, and its last coordinates are not yet the target (slave).
     is_fresh: bool,
-    /// It holds because another stands on its way to its slot (slave).
+    /// It holds because another stands on its way to its slot, or because it does not receive its leader (slave).
     gives_way: bool,
+    /// Until when it may take to catch up with its slot, after it did not receive its leader (slave).
+    catches_up_until: Option<Instant>,
     /// Its companion was restarted in flight: it holds as one that has lost its leader, and follows it again from then on (slave).
     rejoins_at: Option<Instant>,
     /// Its pilot has been up (leader).
@@ -89,8 +95,10 @@ impl Guidance {
         Self {
             config,
             received: None,
+            received_before: None,
             is_fresh: false,
             gives_way: false,
+            catches_up_until: None,
             rejoins_at: None,
             was_up: false,
             armed_since: None,
@@ -107,7 +115,7 @@ impl Guidance {
 
     /// Nothing was received of a leader.
     pub(super) fn forget(&mut self) {
-        (self.received, self.is_fresh) = (None, false);
+        (self.received, self.received_before, self.is_fresh) = (None, None, false);
     }
 
     #[cfg(test)]
@@ -165,7 +173,7 @@ impl Guidance {
                 return Err(Refused::Impossible);
             }
         }
-        self.received = Some((now, c));
+        (self.received_before, self.received) = (self.received, Some((now, c)));
         self.is_fresh |= c.leads;
         self.on_leader(swarm, now);
         Ok(())
@@ -226,9 +234,13 @@ impl Guidance {
             }
             GuidanceState::LeaderLost { .. }
                 if self.is_fresh
-                    && (self.config.follows_again || self.rejoins_at.is_some_and(|at| now >= at)) =>
+                    && self.rejoins_at.map_or(self.config.follows_again, |at| now >= at)
+                    && self.is_way_free(swarm, now) =>
             {
                 Some(following)
+            }
+            GuidanceState::Following if self.catches_up_until.is_some_and(|at| now >= at) => {
+                Some(Transition::because(State::Aborted(Abort::LAND), Reason::LeftBehind))
             }
             GuidanceState::LeaderLost { land_at } if now >= land_at => {
                 Some(Transition::because(State::Aborted(Abort::LAND), Reason::LeaderSilentUndecided))
@@ -239,6 +251,29 @@ impl Guidance {
             | GuidanceState::LeaderLost { .. }
             | GuidanceState::Descending { .. } => None,
         }
+    }
+
+    /// Returns whether no other aircraft stands on the way to the slot, or crosses it. A follower that has fallen behind does not
+    /// fly through the formation.
+    fn is_way_free(&self, swarm: &Swarm, now: Instant) -> bool {
+        let Some((at, c)) = self.received else { return false };
+        let Some(to) = slot_around(swarm, c) else { return false };
+        let before = self.received_before.filter(|(before, _)| at.since(*before) <= LEADER_MOVES_FOR);
+        let ahead = before.map_or(c.at, |(before, from)| moved_on(from.at, c.at, at.since(before)));
+        let clearance = swarm.clearance();
+        !clearance.is_way_occupied(now, to) && !clearance.is_way_crossed(to, (c.at, ahead))
+    }
+
+    /// Returns whether this follower has not received its leader for so long that it holds.
+    fn is_without_word(&self, now: Instant) -> bool {
+        self.received.is_some_and(|(at, _)| now.since(at) >= self.config.holds_after())
+    }
+
+    /// Returns whether this follower is near its slot, as the leader broadcast it last.
+    fn is_near_slot(&self, swarm: &Swarm) -> bool {
+        let slot = self.received.and_then(|(_, c)| slot_around(swarm, c));
+        let near_m = self.config.swarm.distance_m / 2.0;
+        slot.zip(swarm.ownship().point()).is_some_and(|(slot, here)| distance_m(slot, here) <= near_m)
     }
 
     /// As configured.
@@ -343,6 +378,9 @@ impl Guidance {
             }
             State::Flying(GuidanceState::Ready) => text!("in slot {slot}, waiting for the leader"),
             State::Flying(GuidanceState::FollowMe) => text!("flown by its pilot, broadcasting its position"),
+            State::Flying(GuidanceState::Following) if self.gives_way => {
+                text!("slot {slot}: holding until the leader is received and the way to the slot is free")
+            }
             State::Flying(GuidanceState::Following) => text!("following in slot {slot}"),
             State::Flying(GuidanceState::LeaderLost { .. }) if self.rejoins_at.is_some() => {
                 text!("holding, rejoins its swarm when it receives its leader, or lands")
@@ -366,6 +404,15 @@ impl Guidance {
             | State::MovingToLand
             | State::Landing
             | State::Aborted(_) => swarm.detail().unwrap_or_default(),
+        }
+    }
+}
+
+impl Guidance {
+    /// Stops, unless this aircraft holds already.
+    fn hold(&mut self, out: &mut Actions) {
+        if !core::mem::replace(&mut self.gives_way, true) {
+            push(out, Action::Order(Order::Hold));
         }
     }
 }
@@ -422,10 +469,13 @@ impl Host for Guidance {
         }
     }
 
-    fn enter(&mut self, swarm: &mut Swarm, now: Instant, _: State, out: &mut Actions) -> Option<Urgency> {
+    fn enter(&mut self, swarm: &mut Swarm, now: Instant, old: State, out: &mut Actions) -> Option<Urgency> {
         self.slot_m = planned_slot_m(swarm);
-        (self.gives_way, self.rejoins_at) = (false, None);
+        (self.gives_way, self.rejoins_at, self.catches_up_until) = (false, None, None);
         let State::Flying(flight) = swarm.state() else { return None };
+        if let (GuidanceState::Following, State::Flying(GuidanceState::LeaderLost { .. })) = (flight, old) {
+            self.catches_up_until = Some(swarm.config().patience_after(now));
+        }
         match flight {
             // A leader that was never received may not have been started yet: it is waited for as long as an operator.
             GuidanceState::Ready if !was_leader_received(swarm) => {
@@ -445,19 +495,31 @@ impl Host for Guidance {
     }
 
     /// A slave flies after the last coordinates, unless another stands on the way: then it holds until that one has landed, or
-    /// the leader has led it past.
+    /// the leader has led it past. It holds as well where it does not receive its leader, and then flies to its slot only
+    /// while no other crosses its way.
     fn act(&mut self, swarm: &mut Swarm, now: Instant, _: &Input<'_>, out: &mut Actions) -> Option<Urgency> {
-        if swarm.state() == State::Flying(GuidanceState::Following) && core::mem::take(&mut self.is_fresh) {
+        if swarm.state() != State::Flying(GuidanceState::Following) {
+            return None;
+        }
+        if core::mem::take(&mut self.is_fresh) {
+            if self.is_near_slot(swarm) {
+                self.catches_up_until = None;
+            }
             let target = self.received.and_then(|(_, c)| slot_around(swarm, c));
-            if target.is_some_and(|to| swarm.clearance().is_way_occupied(now, to)) {
+            let is_occupied = match self.catches_up_until {
+                Some(_) => !self.is_way_free(swarm, now),
+                None => target.is_some_and(|to| swarm.clearance().is_way_occupied(now, to)),
+            };
+            if is_occupied {
                 self.is_fresh = true;
-                if !core::mem::replace(&mut self.gives_way, true) {
-                    push(out, Action::Order(Order::Hold));
-                }
+                self.hold(out);
                 return None;
             }
             self.gives_way = false;
             swarm.fly_to(now, target, out);
+        } else if self.is_without_word(now) {
+            self.catches_up_until.get_or_insert(swarm.config().patience_after(now));
+            self.hold(out);
         }
         None
     }
@@ -620,6 +682,13 @@ pub(super) fn heading_of(telemetry: &Telemetry) -> Option<f64> {
         return None;
     }
     Some(if heading_rad * 1e6 >= 6_283_185.0 { 0.0 } else { heading_rad })
+}
+
+/// Returns the position of the leader after [`LEADER_MOVES_FOR`] if it flies on as it did between two datagrams.
+fn moved_on(from: Point, to: Point, took: Duration) -> Point {
+    let way_m = Frame::new(position(from)).to_local(position(to)).truncate();
+    let on_m = way_m * (LEADER_MOVES_FOR.as_secs_f64() / took.as_secs_f64().max(0.1));
+    plan::moved(to, on_m.x, on_m.y)
 }
 
 fn distance_m(a: Point, b: Point) -> f64 {

@@ -33,8 +33,8 @@ use crate::swarm::rejoin::Place;
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, FlightRecord, Swarm};
 use crate::{
-    Action, Actions, Asked, Command, Denied, Details, EndFlight, Fence, Handling, Input, MissionError, Phase,
-    Protocol, Severity, StateId, Text, View, push, text,
+    Action, Actions, Asked, Command, Denied, Details, EndFlight, Fence, Handling, Input, Measured,
+    MissionError, MissionExtras, Phase, Protocol, Severity, StateId, Text, View, push, text,
 };
 use guidance::Guidance;
 
@@ -87,12 +87,16 @@ impl Protocol for FollowMe {
         "follow_me"
     }
 
-    fn set_mission(&mut self, _mission: &[Point]) -> Result<(), MissionError> {
+    fn set_mission(&mut self, _mission: &[Point], _extras: &MissionExtras) -> Result<(), MissionError> {
         Err(MissionError::Piloted(self.swarm.config().master))
     }
 
     fn set_handling(&mut self, handling: Handling) {
         self.guidance.set_handling(handling);
+    }
+
+    fn set_measured(&mut self, measured: Measured) {
+        self.swarm.set_measured(measured);
     }
 
     /// A slave's flight. The leader's is its pilot's.

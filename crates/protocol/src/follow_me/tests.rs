@@ -69,6 +69,8 @@ impl Rig {
             .map(|i| {
                 let mut config = Config::new(VehicleId(10 + i as u64), VehicleId(10), count);
                 config.swarm.layout = layout;
+                // What is lost, and for how long, is each test's own.
+                (config.leader_timeout, config.follows_again) = (Duration::from_secs(2), false);
                 change(&mut config);
                 Craft {
                     follow: FollowMe::new(config, 1 + i as u64, Instant::ZERO),
@@ -404,6 +406,22 @@ fn follow_06_a_leader_received_again_is_followed_again_only_as_configured() {
         rig.run(5);
         assert!(rig.slaves_in(if follows { StateId::Following } else { StateId::LeaderLost }));
     }
+}
+
+#[test]
+fn follow_21_a_slave_that_misses_its_leader_holds_and_follows_again() {
+    let mut rig = Rig::new(3, Layout::Linear, |c| c.leader_timeout = Duration::from_secs(8));
+    rig.lead();
+    rig.leader_m_s = DVec3::Y * 2.0;
+    rig.run(5);
+    rig.receives = |_, from, _| from != 0;
+    rig.run(4);
+    assert!(rig.slaves_in(StateId::Following));
+    assert!((1..3).all(|i| rig.craft[i].orders.last().unwrap().1 == Order::Hold));
+    rig.receives = |_, _, _| true;
+    rig.run(3);
+    assert!(rig.slaves_in(StateId::Following));
+    assert!((1..3).all(|i| matches!(rig.craft[i].orders.last().unwrap().1, Order::FlyTo(_))));
 }
 
 #[test]
@@ -761,7 +779,14 @@ fn a_machine_never_wants_waking_in_the_past() {
 #[test]
 fn a_mission_is_refused() {
     let mut rig = Rig::new(2, Layout::Linear, USUAL);
-    assert!(rig.craft[0].follow.set_mission(&[]).unwrap_err().to_string().contains("flies no mission"));
+    assert!(
+        rig.craft[0]
+            .follow
+            .set_mission(&[], MissionExtras::NONE)
+            .unwrap_err()
+            .to_string()
+            .contains("flies no mission")
+    );
 }
 
 #[test]

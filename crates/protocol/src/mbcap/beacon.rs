@@ -103,7 +103,7 @@ impl Mbcap {
         if last.ahead == Some(ahead) && now.since(last.sent_at) < COURSE_PERIOD {
             return;
         }
-        let route = Way::Mission { local, route: self.flight.route() };
+        let route = Way::Mission { local, route: self.flight.route(), extras: self.flight.extras() };
         let mut waypoints: Vec<DVec3, COURSE_MAX> = Vec::new();
         match ahead {
             // The last counts as reached before the aircraft is there.
@@ -141,7 +141,7 @@ impl Mbcap {
     pub(super) fn path_ahead(&self) -> Locations {
         let Some(local) = &self.local else { return Locations::new() };
         let moving =
-            Moving { speed_m_s: self.config.planned_speed_m_s, acceleration_m_s2: 0.0, ..self.moving() };
+            Moving { speed_m_s: self.flight.planned_speed_m_s(), acceleration_m_s2: 0.0, ..self.moving() };
         self.track(&self.way(local)).ahead(&moving, &self.config.prediction)
     }
 
@@ -271,7 +271,7 @@ impl Mbcap {
             state: shown,
             landing,
             avoiding: flying(state).and_then(|a| a.conflict()).map(|c| c.peer),
-            planned_speed_cm_s: cm_s(self.config.planned_speed_m_s),
+            planned_speed_cm_s: cm_s(self.flight.planned_speed_m_s()),
             speed_cm_s: cm_s(last.speed_m_s),
             age_ms: age_ms as u16,
             locations: last.encoded.clone(),

@@ -17,6 +17,14 @@ const BEACON_PERIOD_LEAST_MS: u64 = 100;
 const _: () = assert!(2 * (1_000 / BEACON_PERIOD_LEAST_MS) <= super::neighbours::STORM_BEACONS as u64);
 /// Names of the published variants.
 const VARIANTS: [&str; 2] = ["mbcap", "mbcap-e"];
+/// The published 2.5 m are this many standard deviations of a receiver under a good sky (0.5 m per axis at an HDOP of 1.2).
+const ERRORS: f64 = 5.0;
+/// Steps in which the measured error counts, metres.
+const ERROR_STEP_M: f64 = 0.5;
+/// A receiver that reports a larger error has no position to avoid others by, metres.
+const ERROR_MOST_M: f64 = 25.0;
+/// One that stops for another stops this much further from it than it passes it, metres.
+const RISK_BEYOND_SAFE_M: f64 = 7.5;
 /// A longer wait for one peer is a mistake.
 const WAIT_MOST_MS: u64 = 600_000;
 
@@ -194,6 +202,10 @@ pub struct Config {
     pub hold_before_landing: Duration,
     /// The state that transition d tests (the reference tests the last scanned beacon's: a defect).
     pub aside_tests: AsideTests,
+    /// The error of positions that the receiver reports, in metres: no matter of configuration, it is told by the agent. Where it
+    /// is larger than the configured one it widens the distances of MBCAP-e; zero where it is not known.
+    #[serde(skip)]
+    pub measured_error_m: f64,
 }
 
 /// The name of a variant. Not written out in [`Config`]: the derived reading would borrow it from what is read.
@@ -312,6 +324,7 @@ impl Config {
             stop: Duration::from_secs(5),
             hold_before_landing: Duration::from_secs(60),
             aside_tests: AsideTests::Avoided,
+            measured_error_m: 0.0,
         }
     }
 
@@ -353,12 +366,34 @@ impl Config {
         match self.safe_distance {
             SafeDistance::Fixed(distance_m) => distance_m,
             SafeDistance::ByErrors { curve_m, aside_m } => {
-                let gps_error_m = match self.prediction.horizon {
-                    Horizon::Fixed { .. } => 0.0,
-                    Horizon::BySpeed { gps_error_m, .. } => gps_error_m,
-                };
-                2.0 * gps_error_m + curve_m + aside_m
+                2.0 * self.stated_error_m().max(self.measured_error_m) + curve_m + aside_m
             }
+        }
+    }
+
+    /// Returns the configured error of positions, in metres.
+    fn stated_error_m(&self) -> f64 {
+        match self.prediction.horizon {
+            Horizon::Fixed { .. } => 0.0,
+            Horizon::BySpeed { gps_error_m, .. } => gps_error_m,
+        }
+    }
+
+    /// Takes the standard deviation per axis of the receiver's position, in metres; nothing where it is not known.
+    pub(super) fn take_position_error(&mut self, error_m: Option<f64>) {
+        let most_m = error_m.filter(|error_m| error_m.is_finite()).unwrap_or_default() * ERRORS;
+        // In steps: the distances of one conflict do not follow every report.
+        self.measured_error_m = (libm::ceil(most_m / ERROR_STEP_M) * ERROR_STEP_M).clamp(0.0, ERROR_MOST_M);
+    }
+
+    /// Nearer than this over ground is a risk, metres: as configured, and where the errors are larger than configured further
+    /// than one that gives way stands, by as much as with the published numbers at least.
+    pub(super) fn risk_distance_m(&self) -> f64 {
+        match self.safe_distance {
+            SafeDistance::ByErrors { .. } if self.measured_error_m > self.stated_error_m() => {
+                self.risk.distance_m.max(self.safe_distance_m() + RISK_BEYOND_SAFE_M)
+            }
+            SafeDistance::ByErrors { .. } | SafeDistance::Fixed(_) => self.risk.distance_m,
         }
     }
 
@@ -492,6 +527,22 @@ mod tests {
         });
         assert_eq!(wide, Ok(12.5));
         assert_eq!(checked(|c| c.safe_distance = SafeDistance::Fixed(0.0)), Err("safe_distance_m"));
+    }
+
+    #[test]
+    fn mbcap_22_distances_grow_with_the_error_that_the_receiver_reports() {
+        let with = |mut config: Config, error_m| {
+            config.take_position_error(error_m);
+            (config.safe_distance_m(), config.risk_distance_m())
+        };
+        let e = Config::mbcap_e;
+        for as_configured in [None, Some(0.0), Some(0.3), Some(0.5), Some(f64::NAN)] {
+            assert_eq!(with(e(), as_configured), (7.5, 20.0), "{as_configured:?}");
+        }
+        assert_eq!(with(e(), Some(1.0)), (12.5, 20.0));
+        assert_eq!(with(e(), Some(2.0)), (22.5, 30.0));
+        assert_eq!(with(e(), Some(1e9)), (52.5, 60.0), "bounded");
+        assert_eq!(with(Config::mbcap(), Some(2.0)), (20.0, 20.0), "as published");
     }
 
     #[test]

@@ -5,10 +5,10 @@ use heapless::Vec;
 use wingbeat_geo::{DVec2, DVec3, Duration, Instant};
 use wingbeat_wire::{Avoidance, Point, VehicleId};
 
-use super::config::{AsideTests, BrakeFit, Risk};
+use super::config::{AsideTests, Risk};
 use super::neighbours::Neighbour;
-use super::predict::{LOCATIONS_MAX, brake_distance_m};
-use super::silent::{self, Obstacle, SILENT_AFTER};
+use super::predict::LOCATIONS_MAX;
+use super::silent::{Obstacle, SILENT_AFTER};
 use super::state::{AfterResume, Avoiding, Conflict, Waiting};
 use super::{Mbcap, Motion, Returning, aside, risk};
 use crate::flight::{State, Transition};
@@ -17,14 +17,16 @@ use crate::{EndFlight, Input, Order, REPORT_HOLDS};
 /// Nearer than this to the position aside the aircraft has arrived, metres.
 const ASIDE_ARRIVED_M: f64 = 1.0;
 
-/// Two land no nearer to each other than this: 5 m, and the GNSS errors of both (MUSCOP's landing distance), metres.
-const LANDING_CLEAR_M: f64 = 10.0;
+/// Two land further from each other than the safe distance by this: at least 5 m, and the GNSS errors of both, metres.
+const LANDING_ASIDE_M: f64 = 2.5;
+/// And no nearer than this: MUSCOP's landing distance, metres.
+const LANDING_CLEAR_LEAST_M: f64 = 10.0;
 /// One that lands is flown over so far above it: 5 m, and the errors of both heights, metres.
 const FLOWN_OVER_M: f64 = 8.0;
 /// So high above its home, by its own measurement, an aircraft may stand, metres.
 const GROUND_M: f64 = 2.0;
 /// One that is slower than this may stay where it is, metres per second.
-const SETTLES_M_S: f64 = 2.0;
+pub(super) const SETTLES_M_S: f64 = 2.0;
 /// A position aside to land at is reached within this, or it lands where it is.
 const ASIDE_WITHIN: Duration = Duration::from_secs(60);
 
@@ -72,11 +74,11 @@ fn stands(n: &Neighbour) -> bool {
 }
 
 /// To a state of the avoidance.
-fn to(avoiding: Avoiding) -> Transition<Avoiding> {
+pub(super) fn to(avoiding: Avoiding) -> Transition<Avoiding> {
     Transition::to(State::Flying(avoiding))
 }
 
-fn ordering(avoiding: Avoiding, order: Order) -> Transition<Avoiding> {
+pub(super) fn ordering(avoiding: Avoiding, order: Order) -> Transition<Avoiding> {
     Transition::ordering(State::Flying(avoiding), order)
 }
 
@@ -186,13 +188,14 @@ impl Mbcap {
         let is_slow = self.flight.speed_m_s() <= self.config.stopped_m_s;
         match avoiding {
             Avoiding::Stopping { conflict, stands_by: Some(by) } if is_slow || now >= by => {
-                Some(to(Avoiding::StandStill { conflict, began_at: now, since: now }))
+                Some(to(Avoiding::StandStill { conflict, began_at: now, since: now, is_aside: false }))
             }
+            Avoiding::Stopping { conflict, stands_by: Some(by) } => self.leaves_braking(now, conflict, by),
             Avoiding::MovingAside { conflict, since, aside, calm_by } => {
                 let there = self.motion.here.truncate().distance(aside) < ASIDE_ARRIVED_M;
                 let by = calm_by.or(there.then_some(now + self.config.calm));
                 if by.is_some_and(|by| is_slow && there || now >= by) {
-                    return Some(to(self.waits(now, conflict)));
+                    return Some(to(self.waits_aside(now, conflict)));
                 }
                 (by != calm_by).then(|| to(Avoiding::MovingAside { conflict, since, aside, calm_by: by }))
             }
@@ -224,21 +227,27 @@ impl Mbcap {
             {
                 self.check_silent(now, conflict, since, avoiding)
             }
-            Avoiding::StandStill { conflict, began_at, since } => self
+            Avoiding::StandStill { conflict, began_at, since, .. } => self
                 .check_peer(now, since, avoiding)
+                .or_else(|| self.leaves_ways(now, avoiding).map(Step::from))
                 .or_else(|| self.check_clear(now, conflict, began_at, avoiding))
-                .or_else(|| self.check_right_of_way(now, conflict, began_at, since).map(Step::from)),
-            Avoiding::MovingAside { since, .. } => self.check_peer(now, since, avoiding),
+                .or_else(|| self.check_right_of_way(now, avoiding).map(Step::from)),
+            Avoiding::MovingAside { conflict, since, .. } => {
+                let third = || self.check_third(now, conflict, Avoidance::MovingAside).map(Step::from);
+                self.check_peer(now, since, avoiding).or_else(third)
+            }
             Avoiding::GoOnPlease { conflict, since, event } => {
                 let clear = || self.check_clear(now, conflict, since, avoiding);
-                self.check_peer(now, since, avoiding).or_else(clear).or_else(|| {
+                let leaves = || self.leaves_ways(now, avoiding).map(Step::from);
+                self.check_peer(now, since, avoiding).or_else(leaves).or_else(clear).or_else(|| {
                     let newest = self.neighbours.get(conflict.peer).map(|peer| peer.beacon.event);
                     let has_passed = event.is_some() && newest.is_some() && newest != event;
-                    has_passed.then(|| self.resume(avoiding, Outcome::Solved)).flatten()
+                    let goes = has_passed && !self.meets_a_mover(now, conflict.peer);
+                    goes.then(|| self.resume(avoiding, Outcome::Solved)).flatten()
                 })
             }
             Avoiding::Overtaking { conflict, since } => {
-                let third = || self.check_third(now, conflict).map(Step::from);
+                let third = || self.check_third(now, conflict, Avoidance::Overtaking).map(Step::from);
                 self.check_peer(now, since, avoiding)
                     .or_else(|| self.check_passed(now, conflict, since))
                     .or_else(third)
@@ -262,7 +271,7 @@ impl Mbcap {
             | Avoiding::EmergencyLand { .. } => false,
         };
         let conflict = avoiding.conflict().filter(|_| stands)?;
-        let limit = self.config.deadlock.timeout(self.config.planned_speed_m_s);
+        let limit = self.config.deadlock.timeout(self.flight.planned_speed_m_s());
         let Returning { since, stood } = self.returning?;
         (stood + now.since(since) > limit).then(|| Step {
             transition: ordering(Avoiding::EmergencyLand { conflict }, Order::Land),
@@ -274,7 +283,7 @@ impl Mbcap {
     fn check_peer(&self, now: Instant, since: Instant, avoiding: Avoiding) -> Option<Step> {
         let conflict = avoiding.conflict()?;
         let peer = self.neighbours.get(conflict.peer);
-        let too_long = now.since(since) > self.config.deadlock.timeout(self.config.planned_speed_m_s);
+        let too_long = now.since(since) > self.config.deadlock.timeout(self.flight.planned_speed_m_s());
         let is_silent = peer.is_none_or(|p| !p.is_recent(now, self.config.beacon_validity));
         let lands = peer.is_some_and(|p| self.is_below(p));
         let passes = matches!(avoiding, Avoiding::Overtaking { .. });
@@ -307,7 +316,7 @@ impl Mbcap {
         // collision counts in any case.
         let near_m = |n: &Neighbour| match is_ignored(n.id) || self.is_last_reached() || is_passed(n) {
             true => self.config.safe_distance_m(),
-            false => self.config.risk.distance_m,
+            false => self.config.risk_distance_m(),
         };
         let found = self.first_risk(now, |n| Some(near_m(n)));
         // No aircraft is in our way, but one stands because of us.
@@ -316,8 +325,8 @@ impl Mbcap {
             (now.since(since) > self.config.resume).then_some(Conflict { peer, risk: None })
         };
         let conflict = found.or_else(|| match self.is_last_reached() {
-            true => self.ends_first(now),
-            false => claimed().or_else(|| self.silent_ahead(now)),
+            true => self.ends_first(now).or_else(|| self.silent_ahead(now, None)),
+            false => claimed().or_else(|| self.silent_ahead(now, None)),
         })?;
         Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
     }
@@ -333,7 +342,12 @@ impl Mbcap {
     ) -> Option<Step> {
         let peer = self.neighbours.get(conflict.peer)?;
         let is_last_way = self.is_returning() || self.is_last_reached();
-        let may_judge = self.config.avoids_to_the_end && is_last_way && !self.claims(peer);
+        // The peer was silent, or did not receive us: it has agreed to nothing, and its event number says nothing.
+        let is_unanswered = matches!(
+            avoiding,
+            Avoiding::GoOnPlease { event: None, .. } | Avoiding::StandStill { is_aside: true, .. }
+        );
+        let may_judge = self.config.avoids_to_the_end && (is_last_way || is_unanswered) && !self.claims(peer);
         if !may_judge || now.since(began_at) < self.config.standing {
             return None;
         }
@@ -342,7 +356,7 @@ impl Mbcap {
         let ours = risk::Trajectory {
             locations: &path,
             age_s: 0.0,
-            speed_m_s: self.config.planned_speed_m_s,
+            speed_m_s: self.flight.planned_speed_m_s(),
             is_normal: false,
             stands: false,
         };
@@ -357,19 +371,19 @@ impl Mbcap {
                 |way: Obstacle| path.iter().any(|at| way.may_come_near(*at, risk.distance_m, risk.height_m));
             stands(n)
                 && n.id > self.config.me
-                && self.neighbours.way_of(now, n, frame).is_some_and(comes_near)
+                && self.neighbours.way_of(now, n, frame, self.config.me).is_some_and(comes_near)
         };
         let ends_first = || self.is_last_reached() && self.ends_first(now).is_some();
         let is_clear = !self.clear_neighbours(now).any(|n| is_in_the_way(n) || sets_out(n))
             && !ends_first()
-            && self.silent_ahead(now).is_none();
+            && self.silent_ahead(now, None).is_none();
         // The other has agreed to nothing: it is judged as before.
         let transition = is_clear.then(|| self.resumed(avoiding, AfterResume::Normal)).flatten()?;
         Some(transition.into())
     }
 
     /// Whether it stands because of us.
-    fn claims(&self, peer: &Neighbour) -> bool {
+    pub(super) fn claims(&self, peer: &Neighbour) -> bool {
         peer.beacon.avoiding == Some(self.config.me)
     }
 
@@ -377,7 +391,7 @@ impl Mbcap {
     fn ends_first(&self, now: Instant) -> Option<Conflict> {
         let end = self.local.as_ref()?.of(self.flight.route().last()?);
         let frame = self.frame()?;
-        let is_near = |at: DVec3| at.truncate().distance(end.truncate()) < LANDING_CLEAR_M;
+        let is_near = |at: DVec3| at.truncate().distance(end.truncate()) < self.landing_clear_m();
         let comes_first = |n: &&Neighbour| {
             let is_there = f64::from(n.beacon.speed_cm_s) * 1e-2 < SETTLES_M_S && is_near(n.at);
             n.beacon.landing && (is_there || n.id > self.config.me)
@@ -387,18 +401,56 @@ impl Mbcap {
         Some(Conflict { peer: first.id, risk: Some(end) })
     }
 
-    /// Overtaking: whether a third comes too near that judges no other either, because it passes or moves aside itself,
-    /// or one stands in our way.
-    fn check_third(&self, now: Instant, conflict: Conflict) -> Option<Transition<Avoiding>> {
-        if !self.config.passing_judges || self.last_beacon.state != Some(Avoidance::Overtaking) {
+    /// Passing or moving aside, broadcast as that state: whether a third comes too near, stands in our way, or is silent and may
+    /// be on it. Aircraft that pass or move aside are judged by the rule of risks, for they stop for none in Normal; those on
+    /// their missions stop for us too, and count where they would come nearer than the safe distance.
+    fn check_third(
+        &self,
+        now: Instant,
+        conflict: Conflict,
+        shown: Avoidance,
+    ) -> Option<Transition<Avoiding>> {
+        if !self.config.passing_judges || self.last_beacon.state != Some(shown) {
             return None;
         }
-        let judges_no_other = |n: &Neighbour| {
-            n.id != conflict.peer && matches!(n.beacon.state, Avoidance::Overtaking | Avoidance::MovingAside)
+        let passes = shown == Avoidance::Overtaking;
+        let near_m = |n: &Neighbour| match n.beacon.state {
+            _ if n.id == conflict.peer => None,
+            Avoidance::Overtaking | Avoidance::MovingAside if passes => Some(self.config.risk_distance_m()),
+            // One that stands is passed nearer than that.
+            Avoidance::StandStill | Avoidance::GoOnPlease => None,
+            Avoidance::Normal | Avoidance::Overtaking | Avoidance::MovingAside | Avoidance::EmergencyLand => {
+                Some(self.config.safe_distance_m())
+            }
         };
-        let near_m = |n: &Neighbour| judges_no_other(n).then_some(self.config.risk.distance_m);
-        let conflict = self.first_risk(now, near_m).or_else(|| self.stands_ahead(now, conflict.peer))?;
+        let ahead = || passes.then(|| self.stands_ahead(now, conflict.peer)).flatten();
+        let silent = || passes.then(|| self.silent_ahead(now, Some(conflict.peer))).flatten();
+        let conflict = self.first_risk(now, near_m).or_else(ahead).or_else(silent)?;
         Some(ordering(Avoiding::Stopping { conflict, stands_by: None }, Order::Hold))
+    }
+
+    /// Standing and about to fly on: whether one that flies comes nearer to our way than the safe distance. The own prediction
+    /// is short until this aircraft is fast, and the other passes in a few seconds.
+    pub(super) fn meets_a_mover(&self, now: Instant, peer: VehicleId) -> bool {
+        let (true, Some(frame)) = (self.config.passing_judges, self.frame()) else { return false };
+        let path = self.path_ahead();
+        let ours = risk::Trajectory {
+            locations: &path,
+            age_s: 0.0,
+            speed_m_s: self.flight.planned_speed_m_s(),
+            is_normal: false,
+            stands: false,
+        };
+        let risk = Risk { distance_m: self.config.safe_distance_m(), ..self.config.risk };
+        self.clear_neighbours(now).filter(|n| n.id != peer && self.is_moving(n)).any(|n| {
+            let locations = n.locations(frame);
+            risk::between(&ours, &n.trajectory(now, &locations), &risk, &self.config.prediction).is_some()
+        })
+    }
+
+    /// Whether it flies, by its last beacon.
+    pub(super) fn is_moving(&self, n: &Neighbour) -> bool {
+        !stands(n) && f64::from(n.beacon.speed_cm_s) * 1e-2 >= self.config.prediction.moving_m_s
     }
 
     /// A third that stands nearer to our way than an aircraft that gave way to us would.
@@ -450,7 +502,7 @@ impl Mbcap {
     }
 
     /// Those that are received and do not land below.
-    fn clear_neighbours(&self, now: Instant) -> impl Iterator<Item = &Neighbour> {
+    pub(super) fn clear_neighbours(&self, now: Instant) -> impl Iterator<Item = &Neighbour> {
         self.valid_neighbours(now).filter(|n| !self.is_below(n))
     }
 
@@ -468,7 +520,7 @@ impl Mbcap {
     }
 
     /// Whether its own position is fresh enough to decide by.
-    fn knows_where_it_is(&self, now: Instant) -> bool {
+    pub(super) fn knows_where_it_is(&self, now: Instant) -> bool {
         now.since(self.motion.measured_at) <= REPORT_HOLDS
     }
 
@@ -479,105 +531,9 @@ impl Mbcap {
         self.config.landing_is_out && peer.beacon.landing && peer.at.z <= self.motion.here.z - below_m
     }
 
-    fn is_silent(&self, now: Instant, peer: VehicleId) -> bool {
-        self.neighbours.get(peer).is_some_and(|peer| peer.is_silent(now, SILENT_AFTER))
-    }
-
-    /// Where silent aircraft may be, by their ids.
-    fn obstacles(&self, now: Instant) -> impl Iterator<Item = (VehicleId, Obstacle)> {
-        self.neighbours.obstacles(now, self.config.prediction_lasts(), self.frame())
-    }
-
-    /// A silent aircraft that may be on our path by the time that we are: we stop before its path, and do not stop on it.
-    fn silent_ahead(&self, now: Instant) -> Option<Conflict> {
-        if !self.knows_where_it_is(now) {
-            return None;
-        }
-        let (path, here) = (self.path_ahead(), self.motion.here);
-        let Risk { distance_m, height_m, .. } = self.config.risk;
-        let (safe_m, hop_s) = (self.config.safe_distance_m(), self.config.prediction.hop_s);
-        let in_s = |i: usize| i as f64 * hop_s;
-        let handling = self.config.prediction.handling;
-        let brake_m = brake_distance_m(BrakeFit::Later, handling, self.flight.speed_m_s());
-        self.obstacles(now).find_map(|(peer, obstacle)| {
-            let may_be_near =
-                |&(i, at): &(usize, &DVec3)| obstacle.may_be_near(*at, in_s(i), distance_m, height_m);
-            let (i, at) = path.iter().enumerate().find(may_be_near)?;
-            let conflict = Conflict { peer, risk: Some(*at) };
-            let room_m = in_s(i) * self.config.planned_speed_m_s + distance_m - safe_m;
-            // Behind its path too it stops in its way.
-            let braking = libm::ceil(brake_m / (self.config.planned_speed_m_s * hop_s)) as usize;
-            let stops_clear =
-                path.iter().take(braking + 1).all(|p| !obstacle.may_come_near(*p, safe_m, height_m));
-            if i > 0 && room_m >= brake_m && stops_clear {
-                return Some(conflict);
-            }
-            // Too near to stop clear of its path, or on it: what counts is when it comes, if it flies on.
-            let meets =
-                path.iter().enumerate().any(|(i, p)| obstacle.flies_near(*p, in_s(i), safe_m, height_m));
-            let is_on_its_path = obstacle.may_come_near(here, safe_m, height_m);
-            let leaves_it = path.last().is_some_and(|p| !obstacle.may_come_near(*p, safe_m, height_m));
-            (meets && !(is_on_its_path && leaves_it)).then_some(conflict)
-        })
-    }
-
-    /// Standing because of an aircraft that is silent now: out of its path, and on when it can no longer be on ours.
-    fn check_silent(
-        &self,
-        now: Instant,
-        conflict: Conflict,
-        since: Instant,
-        avoiding: Avoiding,
-    ) -> Option<Step> {
-        if !self.knows_where_it_is(now) {
-            return None;
-        }
-        let Risk { distance_m, height_m, .. } = self.config.risk;
-        let (here, safe_m) = (self.motion.here, self.config.safe_distance_m());
-        let stands_still = matches!(avoiding, Avoiding::StandStill { .. });
-        let comes = |(peer, obstacle): (VehicleId, Obstacle)| {
-            let is_in_its_way = obstacle.may_come_near(here, safe_m, height_m);
-            (stands_still && is_in_its_way)
-                .then(|| self.leave_path(now, Conflict { peer, ..conflict }, &obstacle))?
-        };
-        if let Some(transition) = self.obstacles(now).find_map(comes) {
-            return Some(transition.into());
-        }
-        let (path, hop_s) = (self.path_ahead(), self.config.prediction.hop_s);
-        let is_on_ours = |(_, obstacle): (VehicleId, Obstacle)| {
-            let mut ahead = path.iter().enumerate();
-            ahead.any(|(i, at)| obstacle.may_be_near(*at, i as f64 * hop_s, distance_m, height_m))
-        };
-        if !self.obstacles(now).any(is_on_ours) {
-            return self.resume(avoiding, Outcome::Solved);
-        }
-        // It may hover at the end of its mission without end: this aircraft stands clear of its path, and lands there.
-        let too_long = now.since(since) > self.config.deadlock.timeout(self.config.planned_speed_m_s);
-        too_long.then(|| Step {
-            transition: ordering(Avoiding::EmergencyLand { conflict }, Order::Land),
-            outcome: Some(Outcome::DeadlockFailed),
-        })
-    }
-
-    /// Aside from the path of a silent aircraft; nothing where there is no such position.
-    fn leave_path(
-        &self,
-        now: Instant,
-        conflict: Conflict,
-        obstacle: &Obstacle,
-    ) -> Option<Transition<Avoiding>> {
-        let way: silent::Way = obstacle.path.iter().map(|at| at.truncate()).collect();
-        self.move_aside(now, conflict, &way, obstacle.speed_m_s)
-    }
-
     /// StandStill: which of the two passes.
-    fn check_right_of_way(
-        &self,
-        now: Instant,
-        conflict: Conflict,
-        began_at: Instant,
-        since: Instant,
-    ) -> Option<Transition<Avoiding>> {
+    fn check_right_of_way(&self, now: Instant, avoiding: Avoiding) -> Option<Transition<Avoiding>> {
+        let Avoiding::StandStill { conflict, began_at, since, is_aside } = avoiding else { return None };
         if now.since(since) < self.config.standing {
             // One with a still higher right of way may stand because of us.
             let higher = self
@@ -585,7 +541,7 @@ impl Mbcap {
                 .find(|n| n.beacon.state == Avoidance::StandStill && !n.beacon.landing && self.claims(n));
             let peer = higher.map(|n| n.id).filter(|&id| id > conflict.peer)?;
             let conflict = Conflict { peer, risk: None };
-            return Some(to(Avoiding::StandStill { conflict, began_at, since }));
+            return Some(to(Avoiding::StandStill { conflict, began_at, since, is_aside }));
         }
         let peer = self.neighbours.get(conflict.peer)?;
         match peer.beacon.avoiding {
@@ -594,13 +550,16 @@ impl Mbcap {
                 // three that wait for each other in a ring would wait until their batteries are empty.
                 let waits = peer.is_recent(now, self.config.beacon_validity)
                     && now.since(began_at) <= self.config.turn;
-                waits.then(|| to(Avoiding::StandStill { conflict, began_at, since: now }))
+                waits.then(|| to(Avoiding::StandStill { conflict, began_at, since: now, is_aside }))
             }
             Some(_) if self.config.me > peer.id && peer.beacon.state == Avoidance::GoOnPlease => {
                 if let Some(conflict) = self.stands_ahead(now, peer.id) {
-                    return Some(to(Avoiding::StandStill { conflict, began_at, since: now }));
+                    return Some(to(Avoiding::StandStill { conflict, began_at, since: now, is_aside }));
                 }
-                self.resumed(Avoiding::StandStill { conflict, began_at, since }, AfterResume::Overtaking)
+                if self.meets_a_mover(now, peer.id) {
+                    return None;
+                }
+                self.resumed(avoiding, AfterResume::Overtaking)
             }
             Some(_) if self.config.me < peer.id && self.tested_state(peer) == Avoidance::StandStill => {
                 self.give_way(now, conflict, peer)
@@ -631,23 +590,49 @@ impl Mbcap {
             let _ = path.push(beyond);
         }
         let planned_speed_m_s = f64::from(peer.beacon.planned_speed_cm_s) * 1e-2;
-        let aside = self.move_aside(now, conflict, &path, planned_speed_m_s);
+        let aside = self.move_aside(now, conflict, &path, planned_speed_m_s, self.config.safe_distance_m());
         aside.or_else(|| Some(to(self.waits(now, conflict))))
     }
 
     /// To where a path and its corners, flown at that speed, are clear of us; nothing where they are.
-    fn move_aside(
+    pub(super) fn move_aside(
         &self,
         now: Instant,
         conflict: Conflict,
         path: &[DVec2],
         planned_speed_m_s: f64,
+        safe_distance_m: f64,
     ) -> Option<Transition<Avoiding>> {
-        let (safe_distance_m, curves) = (self.config.safe_distance_m(), self.config.curves);
+        let curves = self.config.curves;
         let rules = aside::Aside { planned_speed_m_s, safe_distance_m, curves };
-        let aside = aside::place(self.motion.here.truncate(), path, &rules)?;
+        let here = self.motion.here.truncate();
+        let aside = aside::place(here, path, &rules)?;
+        let aside = match self.config.passing_judges && self.is_taken(now, conflict, aside) {
+            // On the other side of the path, unless another stands there too.
+            true => {
+                let across = here - (aside - here).normalize_or_zero() * (2.0 * safe_distance_m);
+                let other = aside::place(across, path, &rules).unwrap_or(across);
+                if self.is_taken(now, conflict, other) { aside } else { other }
+            }
+            false => aside,
+        };
         let moving = Avoiding::MovingAside { conflict, since: now, aside, calm_by: None };
         Some(ordering(moving, Order::FlyTo(self.at_our_height(aside)?)))
+    }
+
+    /// Whether a third stands on the straight way to a position aside, or next to it.
+    fn is_taken(&self, now: Instant, conflict: Conflict, aside: DVec2) -> bool {
+        let (here, clear_m) = (self.motion.here, self.config.passing_distance_m());
+        let way = aside - here.truncate();
+        let stands = |n: &&Neighbour| n.id != conflict.peer && !self.is_moving(n);
+        self.clear_neighbours(now).filter(stands).any(|n| {
+            let there = n.at.truncate() - here.truncate();
+            let share = (there.dot(way) / way.length_squared().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+            // Away from one that stands near is out of its way.
+            let nearest_m = clear_m.min(there.length() - CLOSER_M);
+            (there - way * share).length() < nearest_m
+                && libm::fabs(n.at.z - here.z) < self.config.risk.height_m
+        })
     }
 
     /// The mission is over: landing, aside where another has landed, lands or stands.
@@ -677,13 +662,13 @@ impl Mbcap {
             let ends = ends.filter_map(|n| Some(self.neighbours.end_of(n, self.frame()?).truncate()));
             let sites = self.neighbours.by_priority().filter(stays).map(|n| n.at.truncate()).chain(ends);
             // One that fell silent in flight may have come down anywhere on its course.
-            let silent = self.neighbours.obstacles(now, SILENT_AFTER, self.frame());
+            let silent = self.neighbours.obstacles(now, SILENT_AFTER, self.frame(), self.config.me);
             sites
                 .chain(silent.filter_map(|(_, obstacle)| obstacle.nearest_on_path(at)))
                 .min_by(|a, b| a.distance(at).total_cmp(&b.distance(at)))
         };
         let room_m = |at: DVec2| nearest(at).map_or(f64::INFINITY, |site| site.distance(at));
-        if room_m(here) >= LANDING_CLEAR_M {
+        if room_m(here) >= self.landing_clear_m() {
             return None;
         }
         let nearest = nearest(here)?;
@@ -693,11 +678,16 @@ impl Mbcap {
         let turns = [0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0];
         let candidate = |(step, turn): (f64, f64)| {
             let (sin, cos) = libm::sincos(turn * core::f64::consts::FRAC_PI_4);
-            here + DVec2::new(cos, sin).rotate(away) * (step * LANDING_CLEAR_M)
+            here + DVec2::new(cos, sin).rotate(away) * (step * self.landing_clear_m())
         };
         let mut candidates =
             steps.flat_map(|step| turns.into_iter().map(move |turn| (step, turn))).map(candidate);
-        candidates.find(|&at| room_m(at) >= LANDING_CLEAR_M)
+        candidates.find(|&at| room_m(at) >= self.landing_clear_m())
+    }
+
+    /// Distance between two landing sites, metres.
+    fn landing_clear_m(&self) -> f64 {
+        LANDING_CLEAR_LEAST_M.max(self.config.safe_distance_m() + LANDING_ASIDE_M)
     }
 
     fn at_our_height(&self, at: DVec2) -> Option<Point> {
@@ -718,7 +708,7 @@ impl Mbcap {
         let behind = trail.moves_away_from(there)
             && conflict.risk.is_none_or(|at| trail.moves_away_from(at.truncate()));
         let beyond =
-            !self.config.overtake_beyond || here.truncate().distance(there) > self.config.risk.distance_m;
+            !self.config.overtake_beyond || here.truncate().distance(there) > self.config.risk_distance_m();
         // Over its last waypoint it goes no farther: an aircraft that waits for it would wait for ever.
         let is_over = self.is_over(now, since);
         if now.since(since) <= self.config.overtaking || !(behind && beyond || is_over) {
@@ -730,12 +720,6 @@ impl Mbcap {
             return Some(Step { transition: self.land_clear(now), outcome: Some(Outcome::Solved) });
         }
         Some(self.solved(now, Outcome::Solved))
-    }
-
-    /// Out of the peer's way.
-    fn waits(&self, now: Instant, conflict: Conflict) -> Avoiding {
-        let event = self.neighbours.get(conflict.peer).map(|peer| peer.beacon.event);
-        Avoiding::GoOnPlease { conflict, since: now, event }
     }
 
     /// On the mission already.
@@ -752,12 +736,12 @@ impl Mbcap {
     }
 
     /// Back to the mission, the conflict being over.
-    fn resume(&self, avoiding: Avoiding, outcome: Outcome) -> Option<Step> {
+    pub(super) fn resume(&self, avoiding: Avoiding, outcome: Outcome) -> Option<Step> {
         let transition = self.resumed(avoiding, AfterResume::Normal)?;
         Some(Step { transition, outcome: Some(outcome) })
     }
 
-    fn resumed(&self, avoiding: Avoiding, then: AfterResume) -> Option<Transition<Avoiding>> {
+    pub(super) fn resumed(&self, avoiding: Avoiding, then: AfterResume) -> Option<Transition<Avoiding>> {
         let (conflict, from) = match avoiding {
             Avoiding::StandStill { conflict, .. } => (conflict, Waiting::StandStill),
             Avoiding::MovingAside { conflict, aside, .. } => (conflict, Waiting::MovingAside { aside }),
@@ -772,7 +756,7 @@ impl Mbcap {
         // The last waypoint counts as reached a stopping distance before it, and that report may have been lost. Then the
         // flight controller has ended its mission, and AUTO would restart it at the first waypoint.
         let may_have_ended =
-            self.is_last_reached() || self.flight.is_at_the_end(self.config.planned_speed_m_s);
+            self.is_last_reached() || self.flight.is_at_the_end(self.flight.planned_speed_m_s());
         let order = match self.flight.route().last().filter(|_| may_have_ended) {
             _ if self.is_returning() => Order::Return,
             Some(&last) => Order::FlyTo(last),

@@ -1,4 +1,4 @@
-//! A neighbour's last beacon as it is kept. A table holds 128 of them, so a location after the first takes 9 bytes
+//! A neighbour's last beacon as it is kept. A table holds 110 of them, so a location after the first takes 9 bytes
 //! instead of 12: its difference from the first, exactly.
 
 use heapless::Vec;

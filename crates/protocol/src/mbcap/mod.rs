@@ -19,6 +19,7 @@
 //! [`predict`], the position aside [`aside`]. What the sources leave open or state differently is decided in
 //! `docs/protocols/mbcap.md`.
 
+mod alone;
 pub mod aside;
 mod beacon;
 pub mod config;
@@ -26,6 +27,7 @@ mod decide;
 mod kept;
 mod neighbours;
 pub mod predict;
+mod radio;
 pub mod risk;
 mod silent;
 pub mod state;
@@ -47,13 +49,15 @@ use wingbeat_wire::{Message, Point, Refused, VehicleId};
 use crate::flight::{self, AT_THE_END_M, RouteFlight, Rules};
 use crate::{
     Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Handling, Input, MOVES_M_S,
-    MissionError, Order, Phase, Protocol, Severity, StateId, Telemetry, Text, View, push, text,
+    Measured, MissionError, MissionExtras, Order, Phase, Protocol, Severity, StateId, Telemetry, Text, View,
+    push, text,
 };
 use beacon::{LastBeacon, LastCourse};
 use config::AsideTests;
 use decide::{Outcome, Step, Trigger};
 use neighbours::Neighbours;
 use predict::{Acceleration, Trail, Waypoints};
+use radio::Evidence;
 
 pub use wingbeat_wire::Avoidance;
 
@@ -95,6 +99,7 @@ pub struct Mbcap {
     beacon_at: Instant,
     check_at: Instant,
     tally: Tally,
+    evidence: Evidence,
 }
 
 /// The way home.
@@ -133,7 +138,7 @@ impl Local {
 /// Where the flight leads, in the local frame.
 enum Way<'a> {
     /// Along the mission, each waypoint computed when it is needed: that is a few a second.
-    Mission { local: &'a Local, route: &'a [Point] },
+    Mission { local: &'a Local, route: &'a [Point], extras: &'a MissionExtras },
     /// Home, at this height.
     Home { up_m: f64 },
 }
@@ -147,8 +152,14 @@ impl Waypoints for Way<'_> {
     }
     fn get(&self, index: usize) -> Option<DVec3> {
         match self {
-            Self::Mission { local, route } => route.get(index).map(|w| local.of(w)),
+            Self::Mission { local, route, .. } => route.get(index).map(|w| local.of(w)),
             Self::Home { up_m } => (index == 0).then_some(DVec3::Z * *up_m),
+        }
+    }
+    fn holds_at(&self, index: usize) -> bool {
+        match self {
+            Self::Mission { extras, .. } => !extras.hold(index).is_zero(),
+            Self::Home { .. } => false,
         }
     }
 }
@@ -191,6 +202,7 @@ impl Mbcap {
             beacon_at: phase(config.beacon_period),
             check_at: phase(config.check_period),
             tally: Tally::default(),
+            evidence: Evidence::default(),
             config,
         }
     }
@@ -207,7 +219,7 @@ impl Mbcap {
     fn way<'a>(&'a self, local: &'a Local) -> Way<'a> {
         match self.is_returning() {
             true => Way::Home { up_m: self.motion.here.z },
-            false => Way::Mission { local, route: self.flight.route() },
+            false => Way::Mission { local, route: self.flight.route(), extras: self.flight.extras() },
         }
     }
     /// Whether the mission that it flies is over but for its landing.
@@ -310,6 +322,9 @@ impl Mbcap {
         let Some(local) = &self.local else {
             return Ok(());
         }; // before the flight nothing is decided
+        if beacon.avoiding == Some(self.config.me) {
+            self.evidence.acknowledged(now);
+        }
         let peer = flying(self.flight.state()).and_then(|a| a.conflict()).map(|c| c.peer);
         self.neighbours.receive(now, from, beacon, &local.frame, self.motion.here, peer)
     }
@@ -333,6 +348,12 @@ impl Mbcap {
         self.flight.apply(Some(transition), out);
         let new = self.flight.state();
         self.count(old, new);
+        if let State::Flying(Avoiding::MovingAside { conflict, .. }) = new
+            && self.neighbours.get(conflict.peer).is_some_and(|n| self.is_moving(n) && !self.claims(n))
+            && !self.is_silent(now, conflict.peer)
+        {
+            self.evidence.ignored(now);
+        }
         self.returning = match new {
             State::Flying(Avoiding::EmergencyLand { .. }) => None,
             State::Flying(_) if flying(old).is_some() => self.returning,
@@ -398,7 +419,9 @@ impl Mbcap {
                 self.tally.asides += 1;
             }
             // On the way back it is beside its mission's line.
-            Avoiding::GoOnPlease { .. } if matches!(old, Some(Avoiding::MovingAside { .. })) => {
+            Avoiding::GoOnPlease { .. } | Avoiding::StandStill { is_aside: true, .. }
+                if matches!(old, Some(Avoiding::MovingAside { .. })) =>
+            {
                 self.motion.is_on_track = false;
             }
             Avoiding::Normal { .. }
@@ -426,6 +449,21 @@ impl Mbcap {
         }
         if !self.config.recheck.is_zero() {
             self.ignored = Some((conflict.peer, now + self.config.recheck));
+        }
+    }
+
+    /// Reports once that the radio seems deaf or mute.
+    fn report_radio(&mut self, now: Instant, out: &mut Actions) {
+        let radio = self.judge_radio(now);
+        let old = core::mem::replace(&mut self.evidence.radio, radio);
+        if radio.receives == Some(false) && old.receives != Some(false) {
+            let text =
+                text!("receives no aircraft any more: avoids them by their last courses, land it soon");
+            push(out, Action::Log(Severity::Warning, text));
+        }
+        if radio.is_received == Some(false) && old.is_received != Some(false) {
+            let text = text!("another aircraft flies on as if it did not receive this one: check the radio");
+            push(out, Action::Log(Severity::Warning, text));
         }
     }
 
@@ -523,7 +561,9 @@ impl Mbcap {
         if self.flight.state() == State::Finished && self.tally.deadlocks_failed > 0 {
             return text!("landed: a conflict was not solved");
         }
+        let is_deaf = self.avoiding().is_some() && self.evidence.radio.receives == Some(false);
         self.flight.detail(|| match self.avoiding().and_then(|a| a.conflict()) {
+            _ if is_deaf => text!("receives no other aircraft any more: land it soon"),
             Some(conflict) if self.is_returning() => {
                 text!("returning to launch: in conflict with {}", conflict.peer)
             }
@@ -543,6 +583,8 @@ impl Mbcap {
             predicted: self.last_beacon.locations.iter().map(|&l| position(l)).collect(),
             risk: conflict.and_then(|c| c.risk).map(position),
             aside: avoiding.and_then(|a| a.aside()).map(|a| position(a.extend(self.motion.here.z))),
+            receives: self.evidence.radio.receives,
+            is_received: self.evidence.radio.is_received,
         })
     }
 }
@@ -552,13 +594,19 @@ impl Protocol for Mbcap {
         self.config.name
     }
 
-    fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError> {
+    fn set_mission(&mut self, mission: &[Point], extras: &MissionExtras) -> Result<(), MissionError> {
         let state = self.state_id();
-        self.flight.set_route(mission, state)
+        self.flight.set_route(mission, extras, state)
+    }
+    fn extras(&self) -> &MissionExtras {
+        self.flight.extras()
     }
 
     fn set_handling(&mut self, handling: Handling) {
         self.config.prediction.handling = handling;
+    }
+    fn set_measured(&mut self, measured: Measured) {
+        self.config.take_position_error(measured.gnss_error_m);
     }
     fn takes_up(&self) -> bool {
         true
@@ -571,9 +619,14 @@ impl Protocol for Mbcap {
         self.begin_flight(false);
         (self.last_beacon.sent, self.beacon_at) = (0, now);
     }
-    fn take_up(&mut self, route: &[Point], reached: Option<u16>) -> Result<(), MissionError> {
+    fn take_up(
+        &mut self,
+        route: &[Point],
+        extras: &MissionExtras,
+        reached: Option<u16>,
+    ) -> Result<(), MissionError> {
         let state = self.state_id();
-        self.flight.take_up(route, reached, state)
+        self.flight.take_up(route, extras, reached, state)
     }
     fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Actions) {
         if self.observe(now, &input, out) {
@@ -583,6 +636,7 @@ impl Protocol for Mbcap {
         if now >= self.check_at {
             self.check_at = now + self.config.check_period;
             self.act(now, Trigger::Check, out);
+            self.report_radio(now, out);
         }
         if now >= self.beacon_at {
             self.beacon_at = now + self.config.beacon_period;

@@ -3,17 +3,25 @@
 
 use heapless::Vec;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{Avoidance, Beacon, Course, Location, Places, Refused, VehicleId};
+use wingbeat_wire::{Avoidance, Beacon, COURSE_MAX, Course, Location, Places, Refused, VehicleId};
 
 use super::kept::Kept;
 use super::predict::Locations;
 use super::risk;
 use super::silent::{FORGOTTEN_AFTER, Obstacle, Path};
 
-/// Aircraft that are known at a time.
-const NEIGHBOURS_MAX: usize = 128;
-/// One that was farther when it was received last has left the reach of the radio, and is received again before it is near.
+/// Aircraft that are known at a time; a further one is refused and counted. More of them would not fit the memory of an agent.
+const NEIGHBOURS_MAX: usize = 110;
+/// An aircraft that was further away when it was received last and receded has left the reach of the radio: it is received
+/// again before it is near.
 const RECEIVED_WITHIN_M: f32 = 500.0;
+/// Whether an aircraft recedes shows after this time,
+const RECEDES_OVER: Duration = Duration::from_secs(2);
+/// and by this distance, metres.
+const RECEDES_M: f32 = 2.0;
+/// One that was further than [`RECEIVED_WITHIN_M`] and did not recede is an obstacle for this time: it reaches us at its planned
+/// speed within a part of it, the lower of the two has landed then, and an aircraft that turned away is not one for longer.
+const FAR_FOR: Duration = Duration::from_secs(240);
 /// Courses that are kept: of the nearest.
 const COURSES_MAX: usize = 16;
 /// An aircraft farther than this is no neighbour: its position is an error, metres.
@@ -35,6 +43,10 @@ pub(super) struct Neighbour {
     reach_m: f64,
     /// How far it was from us when its last beacon came, metres.
     off_m: f32,
+    /// When and at what distance it was received [`RECEDES_OVER`] ago, metres.
+    earlier: (Instant, f32),
+    /// Whether it was further away than that.
+    recedes: bool,
     received_at: Instant,
     window_at: Instant,
     in_window: u16,
@@ -55,28 +67,64 @@ impl Neighbour {
     /// Whether it was not received for so long, and may still be in the air.
     pub(super) fn is_silent(&self, now: Instant, after: Duration) -> bool {
         let silent = now.since(self.received_at);
-        silent > after && silent < FORGOTTEN_AFTER && self.off_m < RECEIVED_WITHIN_M
+        let forgotten_after = match self.off_m < RECEIVED_WITHIN_M {
+            true => FORGOTTEN_AFTER,
+            false if self.recedes => Duration::ZERO,
+            false => FAR_FOR,
+        };
+        silent > after && silent < forgotten_after
+    }
+
+    pub(super) fn received_at(&self) -> Instant {
+        self.received_at
+    }
+
+    /// Takes its distance from us.
+    fn is_off(&mut self, now: Instant, off_m: f32) {
+        self.off_m = off_m;
+        if now.since(self.earlier.0) >= RECEDES_OVER {
+            self.recedes = off_m > self.earlier.1 + RECEDES_M;
+            self.earlier = (now, off_m);
+        }
     }
 
     /// Where it may be now that it is silent, by its last course; nothing where it landed, or landed there at rest.
-    fn obstacle(&self, now: Instant, frame: &Frame, course: Option<&Course>) -> Option<Obstacle> {
+    fn obstacle(
+        &self,
+        now: Instant,
+        frame: &Frame,
+        known: Option<&KnownCourse>,
+        me: VehicleId,
+    ) -> Option<Obstacle> {
         let mut path: Path = core::iter::once(self.at).collect();
-        let lands = match course {
-            Some(course) if course.lands && course.waypoints.is_empty() => return None,
-            Some(course) => {
-                path.extend(course.waypoints.iter().map(|l| local(frame, l)));
-                course.lands
+        let stays_at;
+        let lands = match known {
+            Some(known) if known.course.lands && known.course.waypoints.is_empty() => return None,
+            Some(known) => {
+                for waypoint in known.course.waypoints.iter() {
+                    let _ = path.push(local(frame, waypoint));
+                }
+                stays_at = path.len() - 1;
+                // Standing or aside, its companion may continue the mission at any time.
+                for waypoint in known.mission.iter().filter(|_| !known.course.lands) {
+                    let _ = path.push(local(frame, waypoint));
+                }
+                if path.len() == 1 && self.beacon.state == Avoidance::StandStill {
+                    path.extend(self.locations(frame).into_iter().skip(1).take(path.capacity() - 1));
+                }
+                known.course.lands
             }
             None if self.beacon.landing => return None,
             // Of an aircraft whose course was never received its prediction is known.
             None => {
                 path.extend(self.locations(frame).into_iter().skip(1).take(path.capacity() - 1));
+                stays_at = if stands(self.beacon.state) { 0 } else { path.len() - 1 };
                 false
             }
         };
         let silent_s = now.since(self.received_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3;
         let speed_m_s = f64::from(self.beacon.planned_speed_cm_s.max(self.beacon.speed_cm_s)) * 1e-2;
-        Some(Obstacle { path, speed_m_s, lands, silent_s })
+        Some(Obstacle { path, speed_m_s, lands, stays_at, yields: self.id < me, silent_s })
     }
 
     /// Its locations in our frame. Of an aircraft that is far away they are not computed: ask
@@ -102,7 +150,7 @@ impl Neighbour {
             age_s: now.since(self.received_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3,
             speed_m_s: f64::from(self.beacon.speed_cm_s) * 1e-2,
             is_normal: self.beacon.state == Avoidance::Normal,
-            stands: matches!(self.beacon.state, Avoidance::GoOnPlease | Avoidance::StandStill),
+            stands: stands(self.beacon.state),
         }
     }
 
@@ -150,6 +198,13 @@ fn distance_bound_m(a: &Location, b: &Location) -> f64 {
 struct KnownCourse {
     id: VehicleId,
     course: Course,
+    /// The waypoints of its mission that it leaves where it stands or moves aside; empty while it flies them.
+    mission: Vec<Location, COURSE_MAX>,
+}
+
+/// Whether an aircraft in that state stands, so that its further locations are those of its mission.
+const fn stands(state: Avoidance) -> bool {
+    matches!(state, Avoidance::GoOnPlease | Avoidance::StandStill)
 }
 
 /// All of them, highest id first.
@@ -188,7 +243,7 @@ impl Neighbours {
                 let known = &mut self.known[i];
                 known.beacon.replace(beacon)?;
                 (known.at, known.reach_m, known.received_at) = (at, reach_m, now);
-                known.off_m = at.distance(here) as f32;
+                known.is_off(now, at.distance(here) as f32);
             }
             None => {
                 let mut kept = Kept::default();
@@ -204,12 +259,15 @@ impl Neighbours {
                     }
                 }
                 let i = self.known.partition_point(|other| other.id > id);
+                let off_m = at.distance(here) as f32;
                 let neighbour = Neighbour {
                     id,
                     beacon: kept,
                     at,
                     reach_m,
-                    off_m: at.distance(here) as f32,
+                    off_m,
+                    earlier: (now, off_m),
+                    recedes: false,
                     received_at: now,
                     window_at: now,
                     in_window: 1,
@@ -225,11 +283,16 @@ impl Neighbours {
 
     /// Takes a course, of a sender whose beacons are received. Of more than there is room for those of the nearest are kept.
     pub(super) fn receive_course(&mut self, id: VehicleId, course: &Course, here: DVec3) {
-        if self.find(id).is_none() {
-            return;
-        }
-        let new = KnownCourse { id, course: course.clone() };
+        let Some(state) = self.find(id).map(|i| self.known[i].beacon.state) else { return };
+        let leaves_mission = course.waypoints.is_empty() || state == Avoidance::MovingAside;
+        let mut new = KnownCourse { id, course: course.clone(), mission: Vec::new() };
         if let Some(known) = self.courses.iter_mut().find(|known| known.id == id) {
+            if leaves_mission && !course.lands {
+                new.mission = match known.mission.is_empty() && !known.course.lands {
+                    true => known.course.waypoints.clone(),
+                    false => known.mission.clone(),
+                };
+            }
             *known = new;
             return;
         }
@@ -251,24 +314,31 @@ impl Neighbours {
         now: Instant,
         after: Duration,
         frame: Option<&'a Frame>,
+        me: VehicleId,
     ) -> impl Iterator<Item = (VehicleId, Obstacle)> + 'a {
         let silent = self.by_priority().filter(move |n| n.is_silent(now, after));
-        silent.filter_map(move |n| Some((n.id, self.way_of(now, n, frame?)?)))
+        silent.filter_map(move |n| Some((n.id, self.way_of(now, n, frame?, me)?)))
     }
 
     /// Where it may fly from its last position on; nothing where it landed.
-    pub(super) fn way_of(&self, now: Instant, neighbour: &Neighbour, frame: &Frame) -> Option<Obstacle> {
-        neighbour.obstacle(now, frame, self.course_of(neighbour))
+    pub(super) fn way_of(
+        &self,
+        now: Instant,
+        neighbour: &Neighbour,
+        frame: &Frame,
+        me: VehicleId,
+    ) -> Option<Obstacle> {
+        neighbour.obstacle(now, frame, self.course_of(neighbour), me)
     }
 
     /// Where it goes no farther: at the end of its course, where that is known.
     pub(super) fn end_of(&self, neighbour: &Neighbour, frame: &Frame) -> DVec3 {
-        let end = self.course_of(neighbour).and_then(|course| course.waypoints.last());
+        let end = self.course_of(neighbour).and_then(|known| known.course.waypoints.last());
         end.map_or(neighbour.at, |end| local(frame, end))
     }
 
-    fn course_of(&self, neighbour: &Neighbour) -> Option<&Course> {
-        self.courses.iter().find(|known| known.id == neighbour.id).map(|known| &known.course)
+    fn course_of(&self, neighbour: &Neighbour) -> Option<&KnownCourse> {
+        self.courses.iter().find(|known| known.id == neighbour.id)
     }
 
     fn find(&self, id: VehicleId) -> Option<usize> {

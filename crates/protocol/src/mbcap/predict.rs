@@ -127,6 +127,10 @@ pub trait Waypoints {
     fn count(&self) -> usize;
     /// The point with this index; none past the last.
     fn get(&self, index: usize) -> Option<DVec3>;
+    /// Whether the aircraft stops at the point for a while: its prediction ends there.
+    fn holds_at(&self, _index: usize) -> bool {
+        false
+    }
 }
 
 impl<const N: usize> Waypoints for [DVec3; N] {
@@ -263,6 +267,9 @@ impl<W: Waypoints> Walk<'_, W> {
                 return true;
             }
             (self.at, self.walked_m) = (goal, self.walked_m + leg_m);
+            if self.track.waypoints.holds_at(self.next) {
+                return false;
+            }
             self.next += 1;
             self.goal = self.track.waypoints.get(self.next);
         }
@@ -308,6 +315,35 @@ mod tests {
             past.push(DVec2::new(x, y));
         }
         Moving { at: DVec3::new(at.0, at.1, 20.0), speed_m_s, acceleration_m_s2, trail: past }
+    }
+
+    /// A mission that holds at its second waypoint.
+    struct Holding([DVec3; 4]);
+
+    impl Waypoints for Holding {
+        fn count(&self) -> usize {
+            self.0.len()
+        }
+        fn get(&self, index: usize) -> Option<DVec3> {
+            self.0.as_slice().get(index).copied()
+        }
+        fn holds_at(&self, index: usize) -> bool {
+            index == 1
+        }
+    }
+
+    #[test]
+    fn a_prediction_ends_where_the_aircraft_holds() {
+        let moving = moving((280.0, 0.0), 10.0, 0.0, &[]);
+        let (flies, holds) = (square(), Holding(square()));
+        let through = Track { waypoints: &flies, next: 1, project: false }.ahead(&moving, &e());
+        let until = Track { waypoints: &holds, next: 1, project: false }.ahead(&moving, &e());
+        assert!(through.iter().any(|at| at.y > 1.0), "{through:?}");
+        assert!(until.len() >= 4 && until.iter().all(|at| at.y == 0.0 && at.x <= 300.0), "{until:?}");
+        assert_eq!(until, through[..until.len()], "the same up to the hold");
+        // After the hold it counts as reached.
+        let behind = Track { waypoints: &holds, next: 2, project: false }.ahead(&moving, &e());
+        assert!(behind.len() > 1 && behind.last().unwrap().y > 10.0, "{behind:?}");
     }
 
     fn square() -> [DVec3; 4] {

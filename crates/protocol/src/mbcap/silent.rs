@@ -1,5 +1,6 @@
 //! A silent aircraft as an obstacle that grows: its flight controller flies on along the course that it broadcast last,
-//! or stopped anywhere on it (`docs/protocols/mbcap.md`, *Silent aircraft*).
+//! or stopped anywhere on it (`docs/protocols/mbcap.md`, *Silent aircraft*). Its radio alone may be dead: then its companion
+//! decides, and by the same rules the lower of two never crosses the course of the other.
 
 use heapless::Vec;
 use wingbeat_geo::{DVec2, DVec3, Duration};
@@ -12,8 +13,10 @@ pub(super) const SILENT_AFTER: Duration = Duration::from_secs(5);
 pub(super) const FORGOTTEN_AFTER: Duration = Duration::from_secs(1_200);
 
 /// Until then one that stopped may hover where it did: its guardian notices, brakes it, waits 10 s and lands it at 0.5 m/s
-/// at the end, seconds.
+/// at the end, seconds. A companion that lives has left the course of the higher by then.
 const DOWN_AFTER_S: f64 = 90.0;
+/// Longest time that conflicts hold up an aircraft on its way home, seconds: after it the aircraft lands.
+const HELD_UP_S: f64 = 120.0;
 /// One that flies on is at least so fast, corners among them, as a share of its planned speed.
 const SLOWEST: f64 = 0.5;
 /// And at most so fast: its flight controller keeps the planned speed, and wind pushes it along a little.
@@ -35,6 +38,12 @@ pub(super) struct Obstacle {
     pub(super) speed_m_s: f64,
     /// Whether it lands at the end of its course.
     pub(super) lands: bool,
+    /// The point of the path where its flight controller stays if nothing more is ordered: behind it lies the rest of the
+    /// mission, which only its companion continues.
+    pub(super) stays_at: usize,
+    /// Whether it gives way to this aircraft: its id is lower. If its companion lives, it never crosses our course; one that
+    /// is higher may wait anywhere on its own course for any time, and continue then.
+    pub(super) yields: bool,
     /// Since its last position was measured, seconds.
     pub(super) silent_s: f64,
 }
@@ -51,6 +60,10 @@ impl Obstacle {
     pub(super) fn part(&self, in_s: f64) -> Option<Part> {
         let (length_m, t) = (self.length_m(), self.silent_s + in_s);
         let to_m = (self.speed_m_s * FASTEST * t + AHEAD_M).min(length_m);
+        if !self.yields {
+            let is_down = self.lands && t > self.arrives_s(length_m) + DOWN_AFTER_S + HELD_UP_S;
+            return (!is_down).then_some(0.0..=to_m);
+        }
         if t < DOWN_AFTER_S {
             return Some(0.0..=to_m);
         }
@@ -58,9 +71,13 @@ impl Obstacle {
         let from_m = (self.speed_m_s * SLOWEST * t).min(length_m);
         let is_at_the_end = from_m >= length_m;
         // It stands over its last waypoint, unless it lands there.
-        let arrived_s = if self.speed_m_s > 0.0 { length_m / (self.speed_m_s * SLOWEST) } else { 0.0 };
-        let is_down = self.lands && is_at_the_end && t > arrived_s + DOWN_AFTER_S;
+        let is_down = self.lands && is_at_the_end && t > self.arrives_s(length_m) + DOWN_AFTER_S;
         (!is_down).then_some(from_m..=to_m.max(from_m))
+    }
+
+    /// Returns the time after its last position at which it is over its last waypoint if it flies on, in seconds.
+    fn arrives_s(&self, length_m: f64) -> f64 {
+        if self.speed_m_s > 0.0 { length_m / (self.speed_m_s * SLOWEST) } else { 0.0 }
     }
 
     /// Where it is if it flies on, so many seconds from now.
@@ -80,6 +97,12 @@ impl Obstacle {
             };
         }
         let (mut walked_m, mut least_m) = (0.0, f64::INFINITY);
+        // A dead companion leaves it hovering there, whatever became of the rest of its mission.
+        if let Some(stays) = self.path.get(self.stays_at).filter(|_| self.stays_at + 1 < self.path.len())
+            && libm::fabs(stays.z - at.z) < height_m
+        {
+            least_m = over_ground_m(*stays, at);
+        }
         for leg in self.path.windows(2) {
             let leg_m = over_ground_m(leg[0], leg[1]);
             let (from_m, to_m) = ((part.start() - walked_m).max(0.0), (part.end() - walked_m).min(leg_m));
@@ -143,7 +166,14 @@ mod tests {
 
     fn obstacle(silent_s: f64) -> Obstacle {
         let path = [(0.0, 0.0), (100.0, 0.0), (100.0, 100.0)].map(|(x, y)| DVec3::new(x, y, 20.0));
-        Obstacle { path: path.into_iter().collect(), speed_m_s: 10.0, lands: false, silent_s }
+        Obstacle {
+            path: path.into_iter().collect(),
+            speed_m_s: 10.0,
+            lands: false,
+            stays_at: 2,
+            yields: true,
+            silent_s,
+        }
     }
 
     #[test]
@@ -166,6 +196,28 @@ mod tests {
         assert!(obstacle(1_000.0).may_be_near(end, 0.0, 20.0, 50.0), "it hovers over its last waypoint");
         let lands = Obstacle { lands: true, ..obstacle(131.0) };
         assert!(!lands.may_be_near(end, 0.0, 20.0, 50.0));
+    }
+
+    #[test]
+    fn mbcap_21_one_that_is_higher_is_on_its_course_for_ever() {
+        let (begin, end) = (DVec3::new(30.0, 0.0, 20.0), DVec3::new(100.0, 100.0, 20.0));
+        for silent_s in [5.0, 89.0, 90.0, 300.0, 1_000.0] {
+            let higher = Obstacle { yields: false, ..obstacle(silent_s) };
+            assert!(higher.may_be_near(begin, 0.0, 20.0, 50.0), "{silent_s} s");
+        }
+        // On its way home it lands there, at the latest when conflicts have held it up for 120 s.
+        let home = |silent_s| Obstacle { yields: false, lands: true, ..obstacle(silent_s) };
+        assert!(home(249.0).may_be_near(end, 0.0, 20.0, 50.0));
+        assert!(!home(251.0).may_be_near(end, 0.0, 20.0, 50.0));
+    }
+
+    /// It stood when it fell silent: its flight controller stays there, or its companion continues the mission.
+    #[test]
+    fn mbcap_21_one_that_stood_stays_an_obstacle_there_and_on_its_mission() {
+        let stood = Obstacle { stays_at: 0, ..obstacle(300.0) };
+        assert!(stood.may_be_near(DVec3::new(0.0, 5.0, 20.0), 0.0, 20.0, 50.0), "it may hover there");
+        assert!(stood.may_be_near(DVec3::new(100.0, 100.0, 20.0), 0.0, 20.0, 50.0), "it may have flown on");
+        assert!(!obstacle(300.0).may_be_near(DVec3::new(0.0, 5.0, 20.0), 0.0, 20.0, 50.0));
     }
 
     #[test]

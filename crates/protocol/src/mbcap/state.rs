@@ -36,6 +36,8 @@ pub enum Avoiding {
         began_at: Instant,
         /// Since when the peer has had no conflict with a third aircraft.
         since: Instant,
+        /// Whether it moved aside for a silent peer before: it stands clear, as far as the error of its position allows.
+        is_aside: bool,
     },
     /// Out of the peer's path.
     MovingAside {
@@ -54,7 +56,8 @@ pub enum Avoiding {
         conflict: Conflict,
         /// Start of this state.
         since: Instant,
-        /// The peer's event number then; it has passed when the number changes.
+        /// The peer's event number then; it has passed when the number changes. None where the peer does not answer: it is
+        /// silent, or does not receive us.
         event: Option<u16>,
     },
     /// Passing the peer.

@@ -6,7 +6,7 @@ mod table;
 use super::*;
 use wingbeat_geo::{DVec3, Frame, Position};
 
-use crate::{EndFlight, Telemetry};
+use crate::{EndFlight, MissionExtras, Telemetry};
 
 const HOME: Position = Position { latitude_e7: 394_825_940, longitude_e7: -3_462_650, altitude_mm: 50_000 };
 
@@ -44,7 +44,7 @@ fn step(m: &mut Mission, s: u64, input: Input<'_>) -> Option<Order> {
 /// A mission of 200 m, in each of its states.
 fn in_state(name: StateId) -> Mission {
     let mut m = Mission::new(Config::new(VehicleId(1)));
-    m.set_mission(&[waypoint(0.0), waypoint(100.0), waypoint(200.0)]).unwrap();
+    m.set_mission(&[waypoint(0.0), waypoint(100.0), waypoint(200.0)], MissionExtras::NONE).unwrap();
     step(&mut m, 0, Input::Telemetry(at(0.0, 0.0, false)));
     // Each leads from one state to the next.
     let way: [fn(&mut Mission); 8] = [
@@ -201,24 +201,28 @@ fn what_cannot_be_flown_is_refused_with_a_reason() {
     let mut m = Mission::new(Config::new(VehicleId(1)));
     assert!(m.permits(Command::Setup).unwrap_err().to_string().contains("no mission"));
     assert!(
-        m.set_mission(&[waypoint(0.0)])
+        m.set_mission(&[waypoint(0.0)], MissionExtras::NONE)
             .unwrap_err()
             .to_string()
             .contains("found 1 waypoints, expected 2 to 600")
     );
-    m.set_mission(&[waypoint(0.0), waypoint(6_000.0)]).unwrap();
+    m.set_mission(&[waypoint(0.0), waypoint(6_000.0)], MissionExtras::NONE).unwrap();
     assert!(m.permits(Command::Setup).unwrap_err().to_string().contains("no position"));
     step(&mut m, 0, Input::Telemetry(at(0.0, 0.0, false)));
     let why = m.permits(Command::Setup).unwrap_err().to_string();
     assert!(why.contains("waypoint 1: found 6000 m away, expected at most 5000 m"), "{why}");
     let high = Point { height_mm: 121_000, ..waypoint(100.0) };
-    m.set_mission(&[waypoint(0.0), high]).unwrap();
+    m.set_mission(&[waypoint(0.0), high], MissionExtras::NONE).unwrap();
     assert!(
         m.permits(Command::Setup).unwrap_err().to_string().contains("waypoint 1: found 121 m above home")
     );
     let mut flying = in_state(StateId::Flying);
     assert!(
-        flying.set_mission(&[waypoint(0.0), waypoint(9.0)]).unwrap_err().to_string().contains("found Flying")
+        flying
+            .set_mission(&[waypoint(0.0), waypoint(9.0)], MissionExtras::NONE)
+            .unwrap_err()
+            .to_string()
+            .contains("found Flying")
     );
     let bad = Config { planned_speed_m_s: f64::NAN, ..Config::new(VehicleId(1)) };
     let message = text!("{}", bad.check().unwrap_err());

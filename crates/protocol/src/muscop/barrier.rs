@@ -132,6 +132,7 @@ impl Report {
             | Message::Coordinates(_)
             | Message::Alive { .. }
             | Message::Holding { .. }
+            | Message::Adrift { .. }
             | Message::Leaving { .. }
             | Message::Exclude { .. }
             | Message::Order(_)

@@ -28,8 +28,8 @@ use crate::swarm::rejoin::Place;
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, FlightRecord, Swarm, plan};
 use crate::{
-    Action, Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, MissionError, Phase,
-    Protocol, Severity, StateId, Text, View, push, text,
+    Action, Actions, Command, ConfigError, Configuration, Denied, Details, Fence, Input, Measured,
+    MissionError, MissionExtras, Phase, Protocol, Severity, StateId, Text, View, push, text,
 };
 use barrier::Barrier;
 pub use barrier::BarrierState;
@@ -123,8 +123,12 @@ impl Protocol for Muscop {
         "muscop"
     }
 
+    fn set_measured(&mut self, measured: Measured) {
+        self.swarm.set_measured(measured);
+    }
+
     /// Only the master plans; a later mission replaces an earlier one.
-    fn set_mission(&mut self, mission: &[Point]) -> Result<(), MissionError> {
+    fn set_mission(&mut self, mission: &[Point], extras: &MissionExtras) -> Result<(), MissionError> {
         let config = self.swarm.config();
         if config.me != config.master {
             return Err(MissionError::Master(config.master));
@@ -132,10 +136,13 @@ impl Protocol for Muscop {
         if self.swarm.state() != State::Start {
             return Err(MissionError::State { found: self.state_id() });
         }
-        self.swarm.task_mut().waypoints = plan::Route::from_slice(mission)
+        let waypoints = plan::Route::from_slice(mission)
             .ok()
             .filter(|m| m.len() >= 2)
             .ok_or(plan::PlanError::Waypoints(mission.len()))?;
+        extras.of_formation(&waypoints)?;
+        let task = self.swarm.task_mut();
+        (task.waypoints, task.end) = (waypoints, extras.end);
         Ok(())
     }
 

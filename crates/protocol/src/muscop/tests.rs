@@ -98,7 +98,12 @@ impl Rig {
                 config.swarm.offsets = offsets.clone();
                 let mut muscop = Muscop::new(config.clone(), seed + i as u64, Instant::ZERO);
                 if i == 0 {
-                    muscop.set_mission(&mission(&[(0.0, 0.0), (0.0, 200.0), (200.0, 200.0)], 20.0)).unwrap();
+                    muscop
+                        .set_mission(
+                            &mission(&[(0.0, 0.0), (0.0, 200.0), (200.0, 200.0)], 20.0),
+                            MissionExtras::NONE,
+                        )
+                        .unwrap();
                 }
                 Craft {
                     config,
@@ -540,14 +545,23 @@ fn muscop_08_setup_is_refused_with_a_reason() {
     rig.step();
     assert_eq!(rig.craft[0].muscop.permits(Command::Setup), Err(Denied::Missing { found: 1, expected: 3 }));
     assert!(
-        rig.craft[1].muscop.set_mission(&mission(&[(0.0, 0.0), (9.0, 9.0)], 20.0)).is_err(),
+        rig.craft[1]
+            .muscop
+            .set_mission(&mission(&[(0.0, 0.0), (9.0, 9.0)], 20.0), MissionExtras::NONE)
+            .is_err(),
         "not the master"
     );
-    assert!(rig.craft[0].muscop.set_mission(&mission(&[(0.0, 0.0)], 20.0)).is_err(), "one waypoint");
+    assert!(
+        rig.craft[0].muscop.set_mission(&mission(&[(0.0, 0.0)], 20.0), MissionExtras::NONE).is_err(),
+        "one waypoint"
+    );
     // A waypoint above the fence, and one too far away, name the slot and the waypoint.
     for (legs, height, word) in [(300.0, 130.0, "height 130 m"), (6_000.0, 20.0, "from the start")] {
         let mut rig = Rig::new(3, Layout::Linear, 4);
-        rig.craft[0].muscop.set_mission(&mission(&[(0.0, 0.0), (legs, 0.0)], height)).unwrap();
+        rig.craft[0]
+            .muscop
+            .set_mission(&mission(&[(0.0, 0.0), (legs, 0.0)], height), MissionExtras::NONE)
+            .unwrap();
         rig.until("calls", 5, |r| r.craft[0].muscop.swarm.setup().count() == 3);
         rig.command_all(Command::Setup);
         assert_eq!(rig.craft[0].muscop.state_id(), StateId::Start);
@@ -580,7 +594,7 @@ fn muscop_18_what_cannot_be_flown_is_refused_before_any_aircraft_arms() {
         ("waypoint 1: height -5 m, expected 2 to 120 m", |r| {
             let mut mission = mission(&[(0.0, 0.0), (0.0, 200.0)], 20.0);
             mission[1].height_mm = -5_000;
-            r.craft[0].muscop.set_mission(&mission).unwrap();
+            r.craft[0].muscop.set_mission(&mission, MissionExtras::NONE).unwrap();
         }),
         ("heading: found NaN", |r| r.craft[0].muscop.swarm.task_mut().heading_rad = Some(f64::NAN)),
     ];

@@ -57,6 +57,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if is_missed {
             push(out, Action::PassOn);
         }
+        if let Some(at) = self.ownship.point().filter(|_| self.is_adrift()) {
+            self.push_message(Message::Adrift { at }, out);
+        }
         if let Some(message) = first {
             self.push_message(message, out);
         }

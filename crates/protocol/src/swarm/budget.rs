@@ -6,7 +6,9 @@
 //! difference of the homes' heights, the path of a braking.
 
 use core::f64::consts::SQRT_2;
+
 use serde::{Deserialize, Serialize};
+use wingbeat_geo::DVec2;
 
 use super::ownship::{BRAKING_M_S2, REACTION_S};
 use crate::ConfigError;
@@ -193,7 +195,54 @@ impl Budget {
     }
 }
 
+/// What an aircraft measures of where it flies; `None` is not known, and changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Standard deviation of its position over the ground, metres per axis, as far as it is not common to all aircraft.
+    pub gnss_error_m: Option<f64>,
+    /// Velocity of the air over the ground, metres per second east and north.
+    pub air_m_s: Option<DVec2>,
+    /// It has lost its satellites, or its filter the position: within seconds nothing steers it.
+    pub is_blind: bool,
+}
+
+/// An estimate of the wind includes gusts of some seconds: it may be this share of the mean.
+pub const ESTIMATE_SHARE: f64 = 1.5;
+/// An estimate of the accuracy counts where it exceeds the stated one by this share.
+const COUNTS_FROM: f64 = 1.1;
+/// Steps of an accuracy that counts, in metres: it is rounded up.
+const ACCURACY_STEP_M: f64 = 0.1;
+
+/// Returns the velocity of air that comes from there (radians clockwise from north), in metres per second east and north.
+pub fn air_m_s(speed_m_s: f64, from_rad: f64) -> DVec2 {
+    let (sin, cos) = libm::sincos(from_rad);
+    DVec2::new(-sin, -cos) * speed_m_s
+}
+
+impl Budget {
+    /// Returns the greatest speed that slots at this distance allow, in metres per second, in whole tenths; `None` where they are too near for
+    /// aircraft that hover.
+    pub fn speed_most_m_s(&self, distance_m: f64) -> Option<f64> {
+        let left_m = distance_m - self.separation_m - self.stray_m();
+        if left_m < 2.0 * self.arrival_m {
+            return None;
+        }
+        let (a, b) = ((1.0 / BRAKING_M_S2 - 1.0 / STOPPING_M_S2) / 2.0, REACTION_S + SWINGS_BACK_S);
+        let most_m_s = (libm::sqrt(b * b + 4.0 * a * left_m) - b) / (2.0 * a);
+        Some(libm::floor(most_m_s * 10.0 + 1e-6) / 10.0)
+    }
+}
+
 impl Surroundings {
+    /// Returns the larger of what is stated and what is measured.
+    pub fn with(self, measured: Measured) -> Self {
+        let exceeds = |error_m: &f64| *error_m > self.gnss_error_m * COUNTS_FROM;
+        let steps = |error_m: f64| libm::ceil(error_m / ACCURACY_STEP_M - 1e-6) * ACCURACY_STEP_M;
+        let gnss_error_m = measured.gnss_error_m.filter(exceeds).map_or(self.gnss_error_m, steps);
+        let mean_m_s = measured.air_m_s.map_or(0.0, |air_m_s| air_m_s.length() / ESTIMATE_SHARE);
+        Self { gnss_error_m, wind_m_s: self.wind_m_s.max(mean_m_s), ..self }
+    }
+
     /// Judges what is stated.
     ///
     /// # Errors
@@ -276,6 +325,27 @@ mod tests {
     fn an_aircraft_holds_its_place_in_gusts_no_faster_than_it_flies() {
         // ArduCopter 3.5.7 at 45 degrees, 4.6.2 at 30.
         assert_eq!([AIRSPEED_3_M_S, AIRSPEED_4_M_S].map(|m_s| tenths(wind_most_m_s(m_s))), [6.8, 4.5]);
+    }
+
+    #[test]
+    fn the_larger_of_stated_and_measured_counts() {
+        let stated = Surroundings::default();
+        let with = |gnss_error_m, air_m_s| stated.with(Measured { gnss_error_m, air_m_s, is_blind: false });
+        assert_eq!(with(None, None), stated, "not known");
+        assert_eq!(with(Some(0.3), Some(DVec2::new(0.0, -2.9))), stated);
+        assert_eq!(with(Some(0.54), None), stated, "an estimate is not so exact");
+        let worse = with(Some(1.96), Some(DVec2::new(0.0, -4.5)));
+        assert!((worse.gnss_error_m - 2.0).abs() < 1e-9 && (worse.wind_m_s - 3.0).abs() < 1e-9, "{worse:?}");
+    }
+
+    #[test]
+    fn the_speed_that_a_distance_allows_is_the_one_whose_spacing_it_is() {
+        for (gnss_error_m, speed_m_s) in [(0.5, 5.0), (0.5, 10.0), (1.5, 3.0)] {
+            let budget = budget(gnss_error_m, 2.0);
+            let found = budget.speed_most_m_s(budget.spacing(speed_m_s).distance_m).unwrap();
+            assert!((found - speed_m_s).abs() < 1e-9, "{found}");
+        }
+        assert_eq!(budget(0.5, 2.0).speed_most_m_s(9.9), None);
     }
 
     #[test]

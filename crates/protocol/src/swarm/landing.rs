@@ -13,6 +13,9 @@ use super::timer::Timer;
 use super::{Abort, Manner, Reason, State, Swarm, plan};
 use crate::EndFlight;
 
+/// Distances nearer to each other than this are the same, metres: plans hold millimetres.
+const NEARER_M: f64 = 0.05;
+
 /// How far the landing of all members has come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Landing {
@@ -31,6 +34,8 @@ pub(crate) struct Landing {
     /// This aircraft lands where it is, whatever is below: the operator commanded *Land* again on its way aside, or it did not
     /// come there in time.
     is_insisted: bool,
+    /// The least distance between landing positions by what this aircraft measures, where that is more than was stated, metres.
+    apart_m: f64,
 }
 
 /// The leader that ended the flight.
@@ -86,6 +91,16 @@ impl Landing {
 
     pub(super) fn insist(&mut self) {
         self.is_insisted = true;
+    }
+
+    /// Takes the least distance between landing positions by what is measured, in metres.
+    pub(super) fn keep_apart(&mut self, least_m: f64) {
+        self.apart_m = least_m;
+    }
+
+    /// Whether positions so far apart are too near for what is measured, and slots so far apart are better.
+    pub(crate) fn is_too_near(&self, landing_m: f64, spacing_m: f64) -> bool {
+        landing_m < self.apart_m - NEARER_M && spacing_m > landing_m
     }
 
     pub(super) fn desist(&mut self) {

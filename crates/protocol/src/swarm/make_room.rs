@@ -70,14 +70,20 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return;
         }
         let Some(aside) = self.aside else {
-            if let Some(site) = self.clearance().site_off_returns(back) {
+            let above = self.clearance().above_adrift(now).filter(|_| !self.is_adrift());
+            if let Some(site) = above {
+                self.aside = Some(Aside { site, back, since: now, is_on_its_way_back: false });
+                push(out, Action::Log(Severity::Warning, text!("another drifts towards here: climbing")));
+                push(out, Action::Order(Order::FlyTo(site)));
+            } else if let Some(site) = self.clearance().site_off_returns(back) {
                 self.aside = Some(Aside { site, back, since: now, is_on_its_way_back: false });
                 push(out, Action::Log(Severity::Warning, text!("another returns to below: moving aside")));
                 push(out, Action::Order(Order::FlyTo(site)));
             }
             return;
         };
-        let is_free = self.clearance().is_off_returns(aside.back);
+        let clearance = self.clearance();
+        let is_free = clearance.is_off_returns(aside.back) && !clearance.is_drifted_over(now);
         if aside.is_on_its_way_back {
             if !is_free {
                 self.aside = Some(Aside { is_on_its_way_back: false, ..aside });

@@ -156,6 +156,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 self.traffic.report_holding(now, slot);
                 Ok(())
             }
+            // It is no report of its position: that is where it was last.
+            Message::Adrift { at } => {
+                self.traffic.report_adrift(now, slot, *at);
+                Ok(())
+            }
             Message::Leaving { at, how } => {
                 self.report_position(now, slot, *at);
                 self.traffic.report_departure(slot, *at, *how);

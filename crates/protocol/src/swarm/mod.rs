@@ -35,6 +35,7 @@ pub(crate) mod rejoin;
 pub(crate) mod setup;
 pub mod shape;
 pub(crate) mod slot_set;
+mod survey;
 #[cfg(test)]
 pub(crate) mod table;
 mod take_off;
@@ -48,11 +49,12 @@ pub(crate) mod view;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::{Duration, Instant};
-use wingbeat_wire::{Point, Refused};
+use wingbeat_wire::{Message, Point, Refused};
 
 use crate::{Action, Actions, Command, EndFlight, Input, Order, Severity, push, text};
 use assignment::Assignment;
 pub(crate) use broadcast::Urgency;
+use budget::Measured;
 use clearance::{Clearance, Traffic};
 pub use config::{Config, Manner};
 pub(crate) use host::{Host, MemberChange};
@@ -66,6 +68,7 @@ use plan::Task;
 pub use rejoin::{FlightRecord, LISTENS};
 use setup::Setup;
 use slot_set::SlotSet;
+use survey::Survey;
 use take_off::TakeOff;
 use timer::{Timer, TimerTable};
 pub use transition::{Abort, State, TakeOffPhase};
@@ -75,6 +78,7 @@ pub(crate) use transition::{Reason, Transition, Trigger};
 #[cfg_attr(test, derive(Clone))]
 pub struct Swarm<F> {
     config: Config,
+    survey: Survey,
     rng: Pcg64Mcg,
     state: State<F>,
     timers: TimerTable,
@@ -104,6 +108,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             timers.set(timer, now + random_phase(&mut rng, period));
         }
         Self {
+            survey: Survey::of(&config),
             config,
             rng,
             state: State::Start,
@@ -170,8 +175,15 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.broadcast(host, now, input, urgency, out);
         host.broadcast(self, now, out);
         if !self.ownship.is_known(now) {
-            out.retain(|action| !matches!(action, Action::Broadcast { .. }));
+            let is_adrift =
+                |action: &Action| matches!(action, Action::Broadcast { message: Message::Adrift { .. }, .. });
+            out.retain(|action| !matches!(action, Action::Broadcast { .. }) || is_adrift(action));
         }
+    }
+
+    /// Whether nothing steers this aircraft within seconds: it flies without satellites, or without a position.
+    pub(super) fn is_adrift(&self) -> bool {
+        self.survey.is_blind() && self.ownship.is_armed() && self.assignment.is_planned()
     }
 
     /// Applies an input to the parts. What a member sent is handed back, for the host.
@@ -337,6 +349,20 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
 /// What the hosts and the parts ask.
 impl<F: Copy + PartialEq> Swarm<F> {
+    /// Takes what this aircraft measures of where it flies. Before *Setup* it counts for the plan; after that the plan stays,
+    /// and the aircraft lands farther from the others where it errs by more than was planned for.
+    pub(crate) fn set_measured(&mut self, measured: Measured) {
+        let counts_otherwise = self.survey.measure(measured);
+        self.traffic.set_air(self.survey.air());
+        if !counts_otherwise {
+            return;
+        }
+        if self.state == State::Start {
+            self.survey.apply(&mut self.config);
+        }
+        self.landing.keep_apart(self.survey.landing_least_m(&self.config));
+    }
+
     pub(crate) fn state(&self) -> State<F> {
         self.state
     }

@@ -7,7 +7,7 @@ use super::clearance::Approach;
 use super::plan::position;
 use super::timer::Timer;
 use super::{State, Swarm, TakeOffPhase, Urgency};
-use crate::{Action, Actions, Input, Order, push};
+use crate::{Action, Actions, Input, Order, Severity, push, text};
 
 /// An aircraft that holds behind another does so for at least this long.
 const HOLD_LEAST: Duration = Duration::from_secs(1);
@@ -37,6 +37,8 @@ struct LegHold {
     least_until: Instant,
     /// The autopilot holds; before that it takes no other order.
     is_confirmed: bool,
+    /// It has climbed out of the way of an aircraft that drifts.
+    has_climbed: bool,
 }
 
 impl Navigation {
@@ -66,7 +68,9 @@ impl Navigation {
         use core::hash::Hash as _;
         (self.target.map(super::table::fingerprint::coordinates), self.has_arrived).hash(state);
         self.is_found.hash(state);
-        let hold = |hold: LegHold| (ages.of(hold.since), ages.of(hold.least_until), hold.is_confirmed);
+        let hold = |hold: LegHold| {
+            (ages.of(hold.since), ages.of(hold.least_until), (hold.is_confirmed, hold.has_climbed))
+        };
         self.hold.map(hold).hash(state);
         self.held.as_millis().hash(state);
         self.held_at.map(|(at, off_m)| (ages.of(at), off_m.to_bits())).hash(state);
@@ -166,12 +170,32 @@ impl<F: Copy + PartialEq> Swarm<F> {
             // Those behind hold on this message, not when they notice that this aircraft slows down.
             return Some(Urgency::Immediate);
         }
+        if self.climbs_off(now, out) {
+            return None;
+        }
         let is_in_doubt = self.navigation.is_found && self.clearance().may_hide_another(target);
         if !is_near && !is_in_doubt && self.may_resume_leg(now) {
             self.timers.stop(Timer::Yield);
             self.resume_leg(now, out);
         }
         None
+    }
+
+    /// Climbs out of the way of an aircraft that drifts towards this one while it holds. Whether it waits for that to pass.
+    fn climbs_off(&mut self, now: Instant, out: &mut Actions) -> bool {
+        if self.is_adrift() || !self.navigation.hold.is_some_and(|hold| hold.is_confirmed) {
+            return false;
+        }
+        if let Some(above) = self.clearance().above_adrift(now) {
+            let hold = self.navigation.hold.as_mut().filter(|hold| !hold.has_climbed);
+            if let Some(hold) = hold {
+                hold.has_climbed = true;
+                push(out, Action::Log(Severity::Warning, text!("another drifts towards here: climbing")));
+                push(out, Action::Order(Order::FlyTo(above)));
+            }
+            return true;
+        }
+        self.navigation.hold.is_some_and(|hold| hold.has_climbed) && self.clearance().is_drifted_over(now)
     }
 
     /// Holds on the leg. On the way to land it ends with landing there, and not with the deadline of the leg.
@@ -190,7 +214,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     }
 
     fn begin_hold(&mut self, now: Instant, least_until: Instant, out: &mut Actions) {
-        self.navigation.hold = Some(LegHold { since: now, least_until, is_confirmed: false });
+        self.navigation.hold =
+            Some(LegHold { since: now, least_until, is_confirmed: false, has_climbed: false });
         push(out, Action::Order(Order::Hold));
     }
 

@@ -12,6 +12,7 @@ use super::path::{Path, TimedPosition, closest_m};
 use super::{Config, Manner, distribution, shape};
 use crate::Fence;
 pub use crate::Route;
+use crate::RouteEnd;
 
 /// A whole plan.
 pub type Plan = wingbeat_wire::Plan<WAYPOINTS_MAX>;
@@ -183,6 +184,8 @@ pub struct Task {
     pub waypoints: Route,
     /// Heading of the formation; that of the first leg if nothing is given.
     pub heading_rad: Option<f64>,
+    /// How the flight ends: a return leads back to the middle of where the swarm took off.
+    pub end: RouteEnd,
 }
 
 impl Task {
@@ -290,6 +293,8 @@ pub fn draft(config: &Config, aircraft: &[(VehicleId, Point)], task: &Task) -> R
         let first = usize::from(local(mission[0]).distance(middle) <= ASSEMBLE_WITHIN_M);
         let _ = waypoints.push(assemble(mission[0]));
         waypoints.extend_from_slice(&mission[first..]).map_err(|_| PlanError::Assembly(mission.len()))?;
+        let middle = frame.to_position(middle.extend(0.0));
+        task.end.add_to(&mut waypoints, Some(middle)).map_err(|_| PlanError::Assembly(mission.len()))?;
     }
     if waypoints.is_empty() {
         return Err(PlanError::Waypoints(mission.len()));
@@ -605,7 +610,8 @@ mod tests {
         config.piloted_master = true;
         let aircraft: Vec<_, 8> = (0..5).map(|i| (VehicleId(1 + i), at(10.0 * i as f64, 0.0))).collect();
         let waypoints = Route::from_slice(&[Point { height_mm: 19_000, ..at(0.0, 0.0) }]).unwrap();
-        let mut task = Task { waypoints, heading_rad: Some(-core::f64::consts::FRAC_PI_2) };
+        let mut task =
+            Task { waypoints, heading_rad: Some(-core::f64::consts::FRAC_PI_2), ..Task::default() };
         let plan = make(&config, &aircraft, &task).unwrap();
         let center = formation(&plan).unwrap().center_slot();
         assert_eq!(plan.slots[center], VehicleId(3));
@@ -625,7 +631,8 @@ mod tests {
         let aircraft = [(VehicleId(1), at(0.0, 0.0)), (VehicleId(2), at(60.0, 0.0))];
         let planned = |count: usize, from_m: f64| {
             let waypoint = |n: usize| Point { height_mm: 19_000, ..at(30.0, from_m + n as f64) };
-            let task = Task { waypoints: (0..count).map(waypoint).collect(), heading_rad: None };
+            let task =
+                Task { waypoints: (0..count).map(waypoint).collect(), heading_rad: None, ..Task::default() };
             make(&config, &aircraft, &task).map(|plan| plan.waypoints.len())
         };
         assert_eq!((planned(600, 0.0), planned(599, 100.0)), (Ok(600), Ok(600)));
@@ -646,7 +653,8 @@ mod tests {
         let aircraft: Vec<_, 8> = (0..3).map(|i| (VehicleId(1 + i), at(20.0 * i as f64, 0.0))).collect();
         let waypoints = [(20.0, 0.0), (20.0, 100.0), (150.0, 100.0)];
         let waypoints = waypoints.map(|(east, north)| Point { height_mm: 19_000, ..at(east, north) });
-        let task = Task { waypoints: Route::from_slice(&waypoints).unwrap(), heading_rad: None };
+        let task =
+            Task { waypoints: Route::from_slice(&waypoints).unwrap(), heading_rad: None, ..Task::default() };
         let plan = make(&config, &aircraft, &task).unwrap();
         let geometry = super::super::geometry::Geometry::of(&plan);
         for slot in 0..3 {

@@ -273,6 +273,7 @@ fn messages(
         ("TakeOffEndAck", Message::TakeOffEndAck),
         ("Alive", Message::Alive { at }),
         ("Holding", Message::Holding { at }),
+        ("Adrift", Message::Adrift { at }),
         ("Leaving, holding", Message::Leaving { at, how: Ending::Holding }),
         ("Leaving, returning", Message::Leaving { at, how: Ending::Returning }),
         ("Leaving, landing", Message::Leaving { at, how: Ending::Landing }),

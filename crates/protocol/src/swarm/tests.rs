@@ -141,7 +141,7 @@ impl Member {
     pub(super) fn task_of(waypoints: usize) -> Task {
         let leg_m = 200.0 / (waypoints - 1) as f64;
         let waypoints = (0..waypoints).map(|n| at(0.0, leg_m * n as f64, 20.0)).collect();
-        Task { waypoints, heading_rad: None }
+        Task { waypoints, ..Task::default() }
     }
 
     pub(super) fn leader(&self) -> VehicleId {

@@ -177,6 +177,8 @@ pub(crate) enum Reason {
     LandingPathOccupied,
     LeaderSilent,
     LeaderSilentUndecided,
+    /// Another has lost its position and may drift into this aircraft.
+    Adrift,
 }
 
 impl Reason {
@@ -207,6 +209,7 @@ impl Reason {
                 "; another stays ahead on the path to the landing position: lands here"
             }
             Self::LeaderSilent => "; the leader is silent",
+            Self::Adrift => "; another has lost its position and may drift here: climbs, then lands",
             Self::LeaderSilentUndecided => "; the leader is silent and no operator decided in time",
         }
     }
@@ -330,6 +333,10 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 Some(Transition::because(Aborted(Abort::LAND), Reason::MembersMissing))
             }
             TakingOff(phase) => self.next_in_take_off(now, phase),
+            MovingToLand | Landing | Aborted(Abort::LAND) if self.must_climb(now) => {
+                let site = self.clearance().above_adrift(now)?;
+                Some(Transition::because(Aborted(Abort::LandAside { site, since: now }), Reason::Adrift))
+            }
             MovingToLand if self.navigation.has_arrived() => Some(Transition::to(Landing)),
             MovingToLand if is_overdue() => Some(self.failure(now, Reason::TargetNotReached)),
             Landing if !self.ownship.is_armed() => Some(Transition::to(Finished)),
@@ -362,7 +369,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
             Abort::LandAside { .. } => {
                 let has_failed = trigger == Trigger::OrderFailed || self.timers.is_due(Timer::Leg, now);
-                (self.navigation.has_arrived() || has_failed).then_some(aborted(Abort::LAND))
+                let is_over = self.navigation.has_arrived() || has_failed;
+                (is_over && !self.clearance().is_drifted_over(now)).then_some(aborted(Abort::LAND))
             }
             Abort::Failure { land_at } if now >= land_at => {
                 Some(Transition::because(State::Aborted(Abort::LAND), Reason::Undecided))
@@ -373,6 +381,14 @@ impl<F: Copy + PartialEq> Swarm<F> {
             | Abort::TakenOver(_)
             | Abort::Ground => None,
         }
+    }
+
+    /// Whether another drifts towards this aircraft, which is about to land, at its height. Looked for whenever messages are due.
+    fn must_climb(&self, now: Instant) -> bool {
+        self.ownship.is_armed()
+            && !self.is_adrift()
+            && self.timers.is_due(Timer::Broadcast, now)
+            && self.clearance().above_adrift(now).is_some()
     }
 
     /// Flying aside to land, where another is below and there is a site.

@@ -8,7 +8,9 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Plan, Point, VehicleId};
 
 use super::Config;
+use super::budget::Surroundings;
 use super::plan::{self, PlanError, Task};
+use crate::RouteEnd;
 
 /// Two tries are at least this long apart.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -50,7 +52,7 @@ impl Trial {
         meeting: &[(VehicleId, Point)],
         task: &Task,
     ) {
-        let made_from = circumstances(meeting, task);
+        let made_from = circumstances(config, meeting, task);
         if let Some(trial) = last.as_mut().filter(|trial| trial.made_from == made_from) {
             trial.at = now;
             return;
@@ -67,9 +69,11 @@ impl Trial {
 }
 
 /// Everything that a plan is made from and that changes, as a number (FNV-1a).
-fn circumstances(meeting: &[(VehicleId, Point)], task: &Task) -> u64 {
+fn circumstances(config: &Config, meeting: &[(VehicleId, Point)], task: &Task) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3);
+    let Surroundings { gnss_error_m, wind_m_s, slope_m } = config.surroundings;
+    [gnss_error_m, wind_m_s, slope_m].into_iter().for_each(|number| add(number.to_bits()));
     for (id, at) in meeting {
         add(id.0);
         add((at.latitude_e7 / MOVED_E7) as u64);
@@ -77,6 +81,17 @@ fn circumstances(meeting: &[(VehicleId, Point)], task: &Task) -> u64 {
     }
     for w in &task.waypoints {
         [w.latitude_e7, w.longitude_e7, w.height_mm].into_iter().for_each(|number| add(number as u64));
+    }
+    match task.end {
+        RouteEnd::Land => add(0),
+        RouteEnd::LandAt(at) => {
+            add(1);
+            [at.latitude_e7, at.longitude_e7].into_iter().for_each(|number| add(number as u64));
+        }
+        RouteEnd::Return { height_mm } => {
+            add(2);
+            add(height_mm as u64);
+        }
     }
     add(task.heading_rad.map_or(u64::MAX, |heading| (heading / TURNED_RAD) as i64 as u64));
     hash

@@ -170,6 +170,11 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// The rest of what is shown of the swarm, with its formation around `center`.
     pub(crate) fn details(&self, line: Text, center: FormationCenter) -> Details {
+        let is_on_leg = matches!(self.state, State::TakingOff(_) | State::Flying(_) | State::MovingToLand);
+        let line = match is_on_leg && self.holds_leg() && !line.contains("holding") {
+            true => text!("{line}: holding until the path is clear of another aircraft"),
+            false => line,
+        };
         Details {
             line,
             absentees: self.absentees(),

@@ -19,7 +19,7 @@ fn swept(area: &[Point], aircraft: usize, lane_distance_m: f64) -> Vec<Vec<[DVec
         .map(|strip| {
             let config = Config { lane_distance_m, ..Config::new(VehicleId(1), strip, aircraft) };
             let mut sweep = config.begin(1, Instant::ZERO);
-            sweep.set_mission(area).unwrap();
+            sweep.set_mission(area, MissionExtras::NONE).unwrap();
             sweep.route().chunks(2).map(|lane| [local(&lane[0]), local(&lane[1])]).collect()
         })
         .collect()
@@ -60,8 +60,9 @@ fn together_the_strips_cover_the_area_and_lanes_keep_their_distance() {
 #[test]
 fn an_area_that_is_none_is_refused() {
     let config = Config::new(VehicleId(1), 0, 2);
-    let refused =
-        |corners: &[Point]| config.begin(1, Instant::ZERO).set_mission(corners).unwrap_err().to_string();
+    let refused = |corners: &[Point]| {
+        config.begin(1, Instant::ZERO).set_mission(corners, MissionExtras::NONE).unwrap_err().to_string()
+    };
     assert!(refused(&[corner(0.0, 0.0); 2]).to_string().contains("found 2 corners, expected 3"));
     assert!(refused(&[corner(0.0, 0.0); 3]).to_string().contains("lanes of 0.0 m"));
     let wide = [corner(0.0, 0.0), corner(0.0, 100.0), corner(12_010.0, 100.0)];

@@ -46,15 +46,18 @@ pub fn words(event: &Event<'_>) -> String {
         Event::Utc(us) => format!("{us} us after 1970"),
         Event::KeysHold(from, until) => format!("from {from} until {until} us after 1970"),
         Event::AutopilotLink(is_open) => if *is_open { "opened" } else { "closed" }.to_owned(),
-        Event::Datagram(sealed) | Event::Order(sealed) => datagram(sealed.bytes),
+        Event::Datagram(sealed) | Event::Order(sealed) | Event::DirectOrder(sealed) => datagram(sealed.bytes),
         Event::RefusedDatagram(number) => match Refused::ALL.get(usize::from(*number)) {
             Some(reason) => reason.to_string(),
             None => number.to_string(),
         },
         Event::Operator(id, command) => format!("{command}, id {id:?}"),
-        Event::Mission(points) => format!("{} waypoints", points.len()),
+        Event::Mission(points) | Event::MissionWith(points, _) => format!("{} waypoints", points.len()),
         Event::Guard(answer) => format!("{answer:?}"),
         Event::Before(before) => format!("{before:?}"),
+        Event::KnownAutopilot(system_id, is_armed, is_held) => {
+            format!("system {system_id}, armed {is_armed}, held {is_held}")
+        }
         Event::Flight(record) => format!("{:08x}, {} aircraft", record.flight, record.plan.slots.len()),
         Event::Region(order) => format!("{order:?}"),
         Event::Coordination(flight) => flight.clone(),

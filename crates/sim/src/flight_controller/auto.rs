@@ -33,6 +33,11 @@ pub(super) struct Auto {
     /// The item that is flown; 0 before the first.
     current: usize,
     leg: Option<Leg>,
+    /// Heading of the leg, radians clockwise from north, where the mission states one.
+    yaw_rad: Option<f64>,
+    /// Whether an item without a place ran since the last leg ended: ArduCopter runs the first at once, and the leg that
+    /// begins behind it resets its yaw.
+    has_run: bool,
     /// No item was left: AUTO, entered again, begins the mission anew.
     ended: bool,
 }
@@ -101,7 +106,7 @@ impl FlightController {
 
     fn next_item(&mut self) {
         self.auto.current += 1;
-        self.auto.leg = None;
+        (self.auto.leg, self.auto.yaw_rad, self.auto.has_run) = (None, None, false);
     }
 
     #[allow(clippy::wildcard_enum_match_arm, reason = "a dialect has hundreds of names")]
@@ -114,7 +119,13 @@ impl FlightController {
         match item.command {
             MavCmd::MAV_CMD_DO_CHANGE_SPEED => {
                 self.change_speed(item.p[0], f64::from(item.p[1]));
-                self.auto.current += 1;
+                (self.auto.current, self.auto.has_run) = (self.auto.current + 1, true);
+            }
+            MavCmd::MAV_CMD_CONDITION_YAW => {
+                // A relative turn is not modelled: it is answered by flying on without it.
+                let is_kept = self.auto.has_run && item.p[3] == 0.0;
+                self.auto.yaw_rad = is_kept.then(|| f64::from(item.p[0]).to_radians());
+                (self.auto.current, self.auto.has_run) = (self.auto.current + 1, true);
             }
             MavCmd::MAV_CMD_NAV_TAKEOFF => self.start_take_off(&item),
             // Everything else needs the air under it.
@@ -186,7 +197,8 @@ impl FlightController {
         self.auto.leg = Some(leg);
         let next = self.next_navigation(self.auto.current).filter(|_| fast).copied();
         let next = next.and_then(|item| self.item_place(&item));
-        self.vehicle.set_task(Task::Waypoint { destination, fast, next, yaw: None }, &self.nav);
+        let yaw = self.auto.yaw_rad;
+        self.vehicle.set_task(Task::Waypoint { destination, fast, next, yaw }, &self.nav);
     }
 
     /// Whether the leg is done; reports it if a waypoint was reached.
@@ -260,7 +272,7 @@ impl FlightController {
             return;
         }
         let last = self.mission.count().saturating_sub(1);
-        self.auto = Auto { current: usize::from(last), leg: Some(Leg::Hold), ended: true };
+        self.auto = Auto { current: usize::from(last), leg: Some(Leg::Hold), ended: true, ..Auto::default() };
         // A last waypoint is still being flown to; anything else stops here.
         if !matches!(self.vehicle.task(), Task::Waypoint { .. } | Task::TakeOff { .. }) {
             let destination: DVec3 = self.vehicle.state().position;

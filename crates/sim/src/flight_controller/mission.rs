@@ -44,7 +44,7 @@ pub(super) struct Item {
 impl Item {
     /// Whether flying it means going somewhere or waiting there.
     pub(super) fn navigates(&self) -> bool {
-        self.command != MavCmd::MAV_CMD_DO_CHANGE_SPEED
+        !matches!(self.command, MavCmd::MAV_CMD_DO_CHANGE_SPEED | MavCmd::MAV_CMD_CONDITION_YAW)
     }
 }
 
@@ -203,7 +203,9 @@ fn objection(list: List, item: &Item, number: u16) -> Option<MavMissionResult> {
         | MavCmd::MAV_CMD_NAV_LAND
         | MavCmd::MAV_CMD_NAV_LOITER_UNLIM
         | MavCmd::MAV_CMD_NAV_LOITER_TIME => true,
-        MavCmd::MAV_CMD_NAV_RETURN_TO_LAUNCH | MavCmd::MAV_CMD_DO_CHANGE_SPEED => false,
+        MavCmd::MAV_CMD_NAV_RETURN_TO_LAUNCH
+        | MavCmd::MAV_CMD_DO_CHANGE_SPEED
+        | MavCmd::MAV_CMD_CONDITION_YAW => false,
         _ => return Some(MavMissionResult::MAV_MISSION_UNSUPPORTED),
     };
     let frame_known = matches!(

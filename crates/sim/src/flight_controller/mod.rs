@@ -495,6 +495,10 @@ impl FlightController {
     pub fn fail_motors(&mut self) {
         self.motor_failed = true;
     }
+    /// Changes the weather from now on: a wind that rises, falls or turns.
+    pub fn set_wind(&mut self, parameters: WindParameters, seed: u64) {
+        self.wind = Wind::new(parameters, seed);
+    }
     /// Sets the state of charge of the battery.
     pub fn set_battery_percent(&mut self, percent: f64) {
         let wanted_mah = self.config.battery.capacity_mah * (1.0 - percent.clamp(0.0, 100.0) / 100.0);
@@ -603,6 +607,7 @@ impl Autopilot for FlightController {
             Incident::PositionDrifts { to_m, within } => self.drift(to_m, within),
             Incident::Stuck(stuck) => self.be_stuck(stuck),
             Incident::TextsGarbled(garbled) => self.garble_texts(garbled),
+            Incident::WindShifts { by_m_s } => self.wind.shift(by_m_s),
         }
         Ok(())
     }

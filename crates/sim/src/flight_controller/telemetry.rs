@@ -3,6 +3,8 @@
 //!
 //! A tick in which nothing is due costs one comparison.
 
+use core::f64::consts::SQRT_2;
+
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::dialect::{
     AHRS_DATA, AHRS2_DATA, ATTITUDE_DATA, ATTITUDE_QUATERNION_DATA, BATTERY_STATUS_DATA,
@@ -21,6 +23,13 @@ use wingbeat_geo::{DVec2, DVec3, position::heading_rad};
 use super::parameters::Parameters;
 use super::{FlightController, Parameter};
 use crate::motion::Profile;
+
+/// Horizontal dilution of precision that SITL reports, in hundredths.
+const SITL_DILUTION: u16 = 121;
+/// Noise of a receiver with corrections on each axis, in metres: the least that one reports.
+const RTK_M: f64 = 0.014;
+/// Noise on each axis at a dilution of precision of 1, in metres.
+const RANGE_ERROR_M: f64 = 0.41;
 
 /// Ticks in a second.
 const TICKS_PER_S: f64 = 50.0;
@@ -564,14 +573,32 @@ impl FlightController {
             lat: or_zero(position.latitude_e7),
             lon: or_zero(position.longitude_e7),
             alt: or_zero(position.altitude_mm),
-            eph: if fix { 121 } else { 9999 },
+            eph: if fix { self.dilution() } else { 9999 },
             epv: if fix { 200 } else { 9999 },
+            h_acc: if fix { self.accuracy_mm() } else { 0 },
             vel: (speed_m_s * 1e2) as u16,
             cog: (course.to_degrees() * 1e2) as u16,
             fix_type: if fix { self.fix_type() } else { GpsFixType::GPS_FIX_TYPE_NO_FIX },
             satellites_visible: if fix { 10 } else { 0 },
             ..GPS_RAW_INT_DATA::DEFAULT
         })
+    }
+
+    /// Returns the horizontal accuracy that the receiver knows of itself, in millimetres: the standard deviation of its noise on
+    /// both axes, and without corrections as much again that is common to all receivers. A bias or a spoofed position does not
+    /// show. 3.5.7 does not send it.
+    fn accuracy_mm(&self) -> u32 {
+        let share = if self.fix_type() == GpsFixType::GPS_FIX_TYPE_3D_FIX { 2.0 } else { SQRT_2 };
+        match self.profile() {
+            Profile::Copter357 => 0,
+            Profile::Copter462 => (self.config.gps_noise_m.max(RTK_M) * share * 1e3) as u32,
+        }
+    }
+
+    /// Returns the horizontal dilution of precision in hundredths: SITL's, or more where the noise is more than a receiver has
+    /// under such a sky.
+    fn dilution(&self) -> u16 {
+        SITL_DILUTION.max((self.config.gps_noise_m / RANGE_ERROR_M * 1e2) as u16)
     }
 
     fn global_position_int(&self) -> MavMessage {

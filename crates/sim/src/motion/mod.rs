@@ -35,7 +35,7 @@ use wingbeat_geo::{DVec2, DVec3};
 
 pub use battery::{Battery, BatteryParameters};
 pub use multicopter::Multicopter;
-pub use wind::{Wind, WindEstimate, WindParameters};
+pub use wind::{Wind, WindEstimate, WindParameters, share_at as wind_share_at};
 
 /// ArduPilot's GRAVITY_MSS.
 pub(crate) const GRAVITY_M_S2: f64 = 9.80665;

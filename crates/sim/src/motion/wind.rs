@@ -68,6 +68,8 @@ impl Wave {
 #[derive(Clone, Debug)]
 pub struct Wind {
     mean: DVec3,
+    /// The change by a front that passes.
+    front: DVec3,
     deviation_m_s: f64,
     /// Towards the east, and towards the north; empty where it does not gust.
     waves: [Vec<Wave>; 2],
@@ -90,9 +92,15 @@ impl Wind {
         });
         Self {
             mean: DVec3::new(-speed * libm::sin(direction), -speed * libm::cos(direction), 0.0),
+            front: DVec3::ZERO,
             deviation_m_s,
             waves,
         }
+    }
+
+    /// Changes the mean wind by so much from now on, metres per second; zero restores it.
+    pub fn shift(&mut self, by_m_s: DVec3) {
+        self.front = if by_m_s.is_finite() { by_m_s } else { DVec3::ZERO };
     }
 
     /// The air's velocity (where it blows to) in metres per second, at a time and a place: seconds, and metres east and
@@ -103,8 +111,15 @@ impl Wind {
             |waves: &[Wave]| waves.iter().map(|wave| wave.at(time_s, place_m)).sum::<f64>() * height_m_s;
         let [east, north] = &self.waves;
         let gust = DVec3::new(sum(east), sum(north), 0.0);
-        if gust.is_finite() { self.mean + gust } else { self.mean }
+        let mean = if self.front == DVec3::ZERO { self.mean } else { self.mean + self.front };
+        if gust.is_finite() { mean + gust } else { mean }
     }
+}
+
+/// Returns the share of the wind at a height above the ground, where all of it blows from `full_m` on: below, it falls with the root
+/// of the height to nothing on the ground, as in ArduPilot's own simulation (`SIM_WIND_T`), where that begins at 60 m.
+pub fn share_at(height_m: f64, full_m: f64) -> f64 {
+    libm::sqrt(bounded(height_m / full_m.max(1.0), 0.0, 1.0))
 }
 
 /// What ArduCopter 4.6.2 estimates of the wind in flight, from the drag of the aircraft. On the ground its filter
@@ -198,6 +213,12 @@ mod tests {
             let found = correlation(apart_s, apart_m);
             assert!((found - expected).abs() < 0.06, "{apart_s} s, {apart_m} m: {found}");
         }
+    }
+
+    #[test]
+    fn the_wind_fades_out_near_the_ground() {
+        assert_eq!([-1.0, 0.0, 2.5, 10.0, 60.0].map(|m| share_at(m, 10.0)), [0.0, 0.0, 0.5, 1.0, 1.0]);
+        assert_eq!([share_at(0.0, 0.0), share_at(f64::NAN, 5.0)], [0.0, 0.0]);
     }
 
     #[test]

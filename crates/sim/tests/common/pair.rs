@@ -47,6 +47,11 @@ impl Pair {
         self.utc_at_boot_us + self.world.as_micros()
     }
 
+    /// The receiver's time steps ahead.
+    pub(crate) fn step_utc(&mut self, ahead_us: u64) {
+        self.controller.set_utc_us(self.world, self.true_us() + ahead_us);
+    }
+
     pub(crate) fn feed(&mut self, input: Input<'_>) {
         let now = self.now();
         self.agent.handle(now, input, &mut self.out);

@@ -24,6 +24,8 @@ pub(crate) struct Row<'a> {
     pub(crate) accepts_close: bool,
     pub(crate) profile: Profile,
     pub(crate) parameters: &'a [(Parameter, f32)],
+    /// Capacity of each battery, milliampere hours.
+    pub(crate) battery_mah: f64,
     /// Metres east and north of where the middle stands, at 15 m.
     pub(crate) mission_m: &'a [(f64, f64)],
     pub(crate) seed: u64,
@@ -45,6 +47,7 @@ impl Default for Row<'_> {
             accepts_close: false,
             profile: Profile::Copter357,
             parameters: &[],
+            battery_mah: 10_000.0,
             mission_m: &[(0.0, 0.0), (0.0, 100.0)],
             seed: 0,
             orders_wait: false,
@@ -79,6 +82,7 @@ impl Row<'_> {
             let mut controller = ControllerConfig::new(i as u8 + 1, home);
             controller.profile = self.profile;
             controller.parameters.extend(self.parameters);
+            controller.battery.capacity_mah = self.battery_mah;
             (agent, FlightController::new(controller, seed, Instant::ZERO))
         });
         let radios = self.count + usize::from(self.console);

@@ -132,7 +132,10 @@ fn what_is_not_admitted_is_not_checked() {
     });
     assert_eq!(
         (found, asked),
-        (Err(Refused::Replayed), std::vec![Claim { from: PEER, counter: COUNTER, exclusion: None }])
+        (
+            Err(Refused::Replayed),
+            std::vec![Claim { from: PEER, counter: COUNTER, exclusion: None, session: None }]
+        )
     );
     assert_eq!(roster.open_if(&bytes, |_| Ok(())), Err(Refused::Signature));
 }

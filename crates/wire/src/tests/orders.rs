@@ -69,7 +69,7 @@ fn an_order_that_is_passed_on_is_the_consoles_byte_for_byte() {
     let (roster, bytes) = (with_consoles(), signer(secret).seal(&mut draft).to_vec());
     let opened = roster.open(&bytes).unwrap();
     let exclusion = Some((7, VehicleId(12)));
-    assert_eq!(opened.claim(), Claim { from: console, counter: COUNTER, exclusion });
+    assert_eq!(opened.claim(), Claim { from: console, counter: COUNTER, exclusion, session: None });
     let mut relayed = Draft::relay(opened.sealed()).unwrap();
     assert_eq!(signer(1).seal(&mut relayed), bytes, "an aircraft adds nothing");
     // The draft is used again for a datagram of its own.

@@ -75,7 +75,12 @@ impl Rule for Completed {
     }
 
     fn on_end(&mut self, run: &Run, _end: End) -> Option<String> {
-        let is_promised = self.kind.costs_no_flight() || run.sky.story.is_empty();
+        let is_short = |text: &str| text.contains("battery") || text.contains("charge");
+        // A flight that a battery ended early is over as it should be.
+        let has_ended_early = || run.sky.world.log().iter().any(|line| is_short(&line.entry.text));
+        let is_promised = (self.kind.costs_no_flight() || run.sky.story.is_empty())
+            && self.kind != Kind::LongWay
+            && !has_ended_early();
         // A swarm that the operator had to land has broken another rule.
         if !is_promised || run.operator.gave_up_at().is_some() || completed(&run.sky) == run.sky.count() {
             return None;

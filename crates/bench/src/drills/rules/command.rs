@@ -51,12 +51,12 @@ impl Rule for Pilot {
     }
 }
 
-/// The modes that show that a command is carried out, and how long after it one does at the latest. One that returns
-/// holds until its path home is clear, and lands where that takes too long; one that lands may fly aside before.
+/// The modes that show that a command is carried out, and how long after it one does at the latest. A returning aircraft may hold
+/// until its path home is clear, and a landing one may fly aside before.
 pub(super) fn effect_of(command: Command) -> Option<(&'static [Mode], Duration)> {
     match command {
         Command::Hold => Some((&[Mode::Brake], Duration::from_secs(3))),
-        Command::Return => Some((&[Mode::Rtl, Mode::Brake, Mode::Land], Duration::from_secs(5))),
+        Command::Return => Some((&[Mode::Rtl, Mode::Brake], Duration::from_secs(5))),
         Command::Land => Some((&[Mode::Land], Duration::from_secs(60))),
         Command::Setup
         | Command::Start
@@ -115,7 +115,12 @@ impl Rule for Obeyed {
         let refused = fresh.iter().find_map(|press| self.note(run, press));
         self.open.retain(|&(i, command, _)| {
             let truth = sky.world.truth(i);
-            let is_seen = effect_of(command).is_some_and(|(modes, _)| modes.contains(&truth.mode));
+            // MBCAP flies home by its own orders; an aircraft that has just taken off is home already.
+            let is_home = truth.mode == Mode::Land && truth.local.truncate().length() < AT_HOME_M;
+            let is_returning =
+                command == Command::Return && (is_home || sky.world.agent_of(i).view().is_returning);
+            let is_seen =
+                is_returning || effect_of(command).is_some_and(|(modes, _)| modes.contains(&truth.mode));
             truth.armed && !is_seen && sky.lives(i) && sky.struck[i].pilot.is_none()
         });
         refused.or_else(|| {
@@ -126,6 +131,85 @@ impl Rule for Obeyed {
                     let bound_s = bound.as_secs_f64();
                     format!("{command:?} without effect after {bound_s:.0} s: {}", sky.describe(|j| i == j))
                 })
+            })
+        })
+    }
+}
+
+/// An aircraft that lands within this of its home, metres, has returned.
+const AT_HOME_M: f64 = 10.0;
+/// A reason is logged so long after the landing begins.
+const SAYS_WITHIN: Duration = Duration::from_secs(3);
+/// And so long before it: an aircraft flies aside first where another is below.
+const SAID_BEFORE: Duration = Duration::from_secs(60);
+/// So long after a fault an order may fail because of it.
+const FAILS_WITHIN: Duration = Duration::from_secs(60);
+/// Words by which an aircraft says why it must land elsewhere: its battery, a failsafe, or a path home that others block for longer
+/// than an aircraft waits.
+const REASONS: [&str; 8] =
+    ["battery", "charge", "voltage", "home below", "failsafe", "Failsafe", "EKF", "path home stays blocked"];
+
+/// *Return* is obeyed by a return: an aircraft that lands elsewhere before it is home says why, and the reason is its battery, a
+/// failsafe or the blocked path home.
+pub(super) struct Returns {
+    judged: usize,
+    /// Since when each is to return.
+    since: Vec<Option<Instant>>,
+    /// Since when each lands elsewhere.
+    lands: Vec<Option<Instant>>,
+}
+
+impl Returns {
+    pub(super) fn of(aircraft: usize) -> Self {
+        Self { judged: 0, since: vec![None; aircraft], lands: vec![None; aircraft] }
+    }
+}
+
+impl Rule for Returns {
+    fn name(&self) -> &'static str {
+        "returns"
+    }
+
+    fn on_step(&mut self, run: &Run) -> Option<String> {
+        let (sky, now) = (&run.sky, run.sky.world.now());
+        let presses = run.operator.presses();
+        for press in &presses[self.judged..] {
+            let is_taken = matches!(press.reply, Reply::Accepted | Reply::AlreadyKnown);
+            if is_taken && effect_of(press.command).is_some() && !sky.is_piloted(press.vehicle) {
+                self.since[press.vehicle] = (press.command == Command::Return).then_some(now);
+                self.lands[press.vehicle] = None;
+            }
+        }
+        self.judged = presses.len();
+        (0..sky.count()).find_map(|i| {
+            self.since[i]?;
+            let (truth, struck) = (sky.world.truth(i), sky.struck[i]);
+            let fails = struck.until > Instant::ZERO && now < struck.until + FAILS_WITHIN;
+            let is_anothers = struck.pilot.is_some() || struck.acts_unannounced || struck.falls || fails;
+            if !truth.armed || truth.landed || !sky.lives(i) || is_anothers {
+                (self.since[i], self.lands[i]) = (None, None);
+                return None;
+            }
+            if truth.mode != Mode::Land || truth.local.truncate().length() < AT_HOME_M {
+                self.lands[i] = None;
+                return None;
+            }
+            let began = *self.lands[i].get_or_insert(now);
+            if now <= began + SAYS_WITHIN {
+                return None;
+            }
+            self.since[i] = None;
+            let mut lines = sky.world.log().iter().rev().take_while(|line| line.at + SAID_BEFORE >= began);
+            let is_reason = |text: &str| REASONS.iter().any(|reason| text.contains(reason));
+            let says = lines.any(|line| line.vehicle == i && is_reason(&line.entry.text));
+            (!says).then(|| {
+                let far_m = truth.local.truncate().length();
+                format!(
+                    "aircraft {} lands {far_m:.0} m from home at {:.1} s without a reason (battery, failsafe, blocked path): {}",
+                    i + 1,
+                    began.as_secs_f64(),
+                    sky.describe(|j| i == j)
+                )
             })
         })
     }

@@ -3,6 +3,11 @@
 //! | rule | of | what it checks |
 //! |---|---|---|
 //! | `separation` | all | no two aircraft come nearer to each other than 5 m |
+//! | `crash` | all | no aircraft meets the ground faster than its autopilot's landing does, no motors stop above the ground |
+//! | `battery` | all | no aircraft flies with an empty battery |
+//! | `downwash` | all | no aircraft stays below another: 5 m in the plane, 15 m in height, 5 s |
+//! | `known` | all | an aircraft logs the cause of an effect within 2 s |
+//! | `returns` | all | an aircraft that obeys *Return* lands at home, or says that its battery or a failsafe demands otherwise |
 //! | `landed` | all | an aircraft that can land is on the ground within [`LAND_BOUND`] of the operator's *Land* |
 //! | `time` | all | a drill is over within [`time_limit`] |
 //! | `pilot` | all | no order of ours changes a mode, or arms, after a pilot took the aircraft |
@@ -25,6 +30,8 @@
 mod all;
 mod command;
 mod follow;
+mod impact;
+mod known;
 mod own;
 mod swarm;
 #[cfg(test)]
@@ -73,7 +80,13 @@ impl Rules {
         let mut safety: Vec<Box<dyn Rule>> =
             vec![Box::new(all::Separation), Box::new(all::Landed), Box::new(all::Time)];
         safety.push(Box::new(command::Pilot::of(2 * script.scenario.aircraft())));
+        let most = 2 * script.scenario.aircraft();
         safety.push(Box::new(command::Obeyed::default()));
+        safety.push(Box::new(command::Returns::of(most)));
+        safety.push(Box::new(impact::Crash::of(most)));
+        safety.push(Box::new(impact::Empty));
+        safety.push(Box::new(impact::Downwash::of(most)));
+        safety.push(Box::new(known::Known::of(most)));
         match &script.scenario.task {
             Task::Swarm(task) => {
                 safety.push(Box::new(swarm::Arrival));

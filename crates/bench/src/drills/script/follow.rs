@@ -5,29 +5,37 @@ use wingbeat_geo::Duration;
 use wingbeat_geo::formation::Layout;
 use wingbeat_protocol::follow_me::LeaderLost;
 use wingbeat_sim::channel::Draw;
-use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::{
-    Act, Death, Reaction, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition,
-    seconds, trouble,
+    Act, Death, Dice, Reaction, Role, Script, Stage, Step, Streams, below, between, bursts, catalogue, loss,
+    one_of, partition, seconds, trouble,
 };
 use crate::drills::Kind;
+use crate::drills::dice::Draws;
+use crate::drills::failure::Protocol;
 use crate::scenario::follow::LeaderPilot;
 use crate::scenario::{FollowTask, Scenario, Task};
 
 /// Three kilometres at the scenarios' latitude, 1e-7 degree.
 const EAST_E7: i32 = 349_000;
 
-pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
-    let mut rng = rng::child(seed, kind.name(), 0);
-    let mut scenario = scenario(&mut rng::child(seed, "follow scenario", 0), aircraft);
+pub(super) fn draw(kind: Kind, protocol: Protocol, streams: &mut Streams, aircraft: usize) -> Script {
+    let rng = &mut streams.steps;
+    let mut scenario = scenario(&mut streams.scenario, aircraft);
     if kind == Kind::FollowReserve {
-        trouble::keep_reserve(&mut rng, &mut scenario);
+        trouble::keep_reserve(rng, &mut scenario);
     }
-    let (stops_after_s, hover_s) = (between(&mut rng, 1.0, 4.0), between(&mut rng, 2.0, 70.0));
+    let (stops_after_s, hover_s) = (between(rng, 1.0, 4.0), between(rng, 2.0, 70.0));
     Script {
         others: (kind == Kind::FollowStranger).then(|| elsewhere(&scenario)),
-        steps: steps(&mut rng, kind, aircraft),
+        steps: match kind {
+            _ if Kind::COMMON.contains(&kind) => catalogue::common(rng, kind, protocol),
+            Kind::AnyTwoFollowMe => catalogue::any_two(rng, protocol, aircraft),
+            Kind::FollowRadio => catalogue::radio(rng, protocol),
+            Kind::FollowDatagrams => catalogue::channel(rng, protocol),
+            _ => steps(rng, kind, aircraft),
+        },
+        draws: Draws::default(),
         after_hold: Command::Land,
         pilot_hover: seconds(20.0),
         reaction: Some(Reaction { stops_after: seconds(stops_after_s), hover: seconds(hover_s) }),
@@ -35,7 +43,7 @@ pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
     }
 }
 
-fn steps(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Vec<Step> {
+fn steps(rng: &mut Dice, kind: Kind, aircraft: usize) -> Vec<Step> {
     let whose = Role::Master;
     let like = match kind {
         Kind::FollowSerial => one_of(rng, [Kind::SerialCut, Kind::SerialFlaps]),
@@ -57,7 +65,7 @@ fn steps(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Vec<Step> {
     trouble::draw(rng, like).into_iter().map(step).collect()
 }
 
-fn step(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Option<Step> {
+fn step(rng: &mut Dice, kind: Kind, aircraft: usize) -> Option<Step> {
     let follower = Role::Follower(below(rng, 1_000) as usize);
     let death = one_of(rng, Death::ALL);
     let abort = one_of(rng, [Command::Hold, Command::Land]);
@@ -86,7 +94,7 @@ fn step(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Option<Step> {
 }
 
 /// A stage of the leader in which something can go wrong, and for how long after its beginning that may be drawn.
-fn stage(rng: &mut Pcg64Mcg) -> (Stage, Duration) {
+fn stage(rng: &mut Dice) -> (Stage, Duration) {
     let (stage, within_s) = match below(rng, 10) {
         0 => (Stage::Setup, 1.0),
         1 => (Stage::ReadyToFly, 0.5),
@@ -100,7 +108,7 @@ fn stage(rng: &mut Pcg64Mcg) -> (Stage, Duration) {
 }
 
 /// Aircraft as far apart as their leader's refresh demands, and a leader piloted for a minute or two.
-fn scenario(rng: &mut Pcg64Mcg, aircraft: usize) -> Scenario {
+fn scenario(rng: &mut Dice, aircraft: usize) -> Scenario {
     let refresh = Duration::from_millis(one_of(rng, [500, 1_000, 2_000]));
     let least_m = FollowTask { refresh, ..FollowTask::new() }.distance_least_m();
     let task = FollowTask {

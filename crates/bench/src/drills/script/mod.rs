@@ -1,6 +1,8 @@
 //! What is drawn from a drill's seed: the aircraft, their flight, and what goes wrong at which point of it. The order
 //! of the draws is part of a drill: another order is another flight.
 
+mod catalogue;
+mod encounter;
 mod follow;
 mod own;
 mod swarm;
@@ -10,8 +12,11 @@ use wingbeat_agent::Command;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::swarm::Manner;
 use wingbeat_sim::faults::{Direction, Fault};
-use wingbeat_sim::rng::{self, Pcg64Mcg};
+use wingbeat_sim::motion::BatteryParameters;
 
+use super::conditions::HOVER_MAH_PER_MIN;
+use super::dice::{Dice, Draws, Streams};
+use super::failure::Protocol;
 use super::progress::Stage;
 use super::{Conditions, Kind};
 use crate::scenario::{FollowTask, Scenario, Task};
@@ -94,6 +99,10 @@ pub(super) enum Act {
     Press(Command, Option<Role>),
     /// A fault as the world has it: of the aircraft that has the role then, and with its end counted from then on.
     Inflict(Role, Fault),
+    /// A fault of every aircraft of the swarm, or of the channel.
+    InflictAll(Fault),
+    /// The operator and the consoles are gone: no button is pressed any more, no lease is held.
+    GroundEnds,
 }
 
 impl Act {
@@ -105,6 +114,7 @@ impl Act {
                 Some(Self::Inflict(role, Fault::GnssLost { vehicle, until }))
             }
             Self::Inflict(_, Fault::Stuck { .. } | Fault::TextsGarbled { .. }) => None,
+            Self::InflictAll(_) | Self::GroundEnds => Some(self),
             Self::Kill(..)
             | Self::Silence(..)
             | Self::Loss { .. }
@@ -148,23 +158,32 @@ pub(super) struct Script {
     pub(super) reaction: Option<Reaction>,
     /// How long a pilot who took an aircraft hovers before he lands it.
     pub(super) pilot_hover: Duration,
+    /// The numbers from which all this was drawn.
+    pub(super) draws: Draws,
 }
 
 impl Script {
-    /// The drill of a kind and a seed.
+    /// Draws the drill of a kind and a seed.
+    #[cfg(test)]
     pub(super) fn draw(kind: Kind, seed: u64, conditions: Conditions) -> Self {
-        let draw = if Kind::FOLLOWING.contains(&kind) {
-            follow::draw
-        } else if Kind::OWN.contains(&kind) {
-            own::draw
-        } else {
-            swarm::draw
+        Self::redraw(kind, seed, conditions, &Draws::default())
+    }
+
+    /// Draws with other numbers first than those of the seed.
+    pub(super) fn redraw(kind: Kind, seed: u64, conditions: Conditions, draws: &Draws) -> Self {
+        let protocol = kind.protocol(seed);
+        let (draw, consumer): (fn(Kind, Protocol, &mut Streams, usize) -> Self, _) = match protocol {
+            Protocol::FollowMe => (follow::draw, "follow scenario"),
+            Protocol::Muscop => (swarm::draw, "drill scenario"),
+            Protocol::Mbcap | Protocol::Mission | Protocol::Sweep => (own::draw, "own scenario"),
         };
-        let mut script = draw(kind, seed, conditions.aircraft);
-        conditions.surround(&mut script.scenario, &mut rng::child(seed, "drill wind", 0));
+        let mut streams = Streams::new(kind, seed, consumer, draws);
+        let mut script = draw(kind, protocol, &mut streams, conditions.aircraft);
+        conditions.surround(&mut script.scenario, &mut streams.wind);
         if let Some(others) = &mut script.others {
-            conditions.surround(others, &mut rng::child(seed, "drill wind", 0));
+            conditions.surround(others, &mut Dice::new(seed, "drill wind", &draws.wind));
         }
+        script.draws = streams.drawn();
         if conditions.arducopter.is_some() {
             let of_program = |step: Step| step.act.of_program().map(|act| Step { act, ..step });
             script.steps = script.steps.into_iter().filter_map(of_program).collect();
@@ -183,6 +202,17 @@ impl Script {
         if let Some(Task::Follow(task)) = self.others.as_mut().map(|others| &mut others.task) {
             task.distance_m += EASED_BY_M;
         }
+    }
+
+    /// Returns how long a full battery lasts in a hover, minutes.
+    pub(super) fn battery_min(&self) -> f64 {
+        let capacity_mah = self.scenario.charge.and_then(|charge| charge.capacity_mah);
+        capacity_mah.unwrap_or(BatteryParameters::default().capacity_mah) / HOVER_MAH_PER_MIN
+    }
+
+    /// Returns whether the aircraft keep a separation budget together.
+    pub(super) fn is_formation(&self) -> bool {
+        !matches!(self.scenario.task, Task::Own(_))
     }
 
     /// The task of a formation that follows a pilot.
@@ -204,15 +234,15 @@ fn follow_task(scenario: &Scenario) -> Option<&FollowTask> {
 }
 
 /// A whole number less than `count`.
-fn below(rng: &mut Pcg64Mcg, count: u64) -> u64 {
-    (rng::uniform(rng) * count as f64) as u64
+fn below(rng: &mut Dice, count: u64) -> u64 {
+    (rng.uniform() * count as f64) as u64
 }
 
-fn between(rng: &mut Pcg64Mcg, least: f64, most: f64) -> f64 {
-    least + rng::uniform(rng) * (most - least)
+fn between(rng: &mut Dice, least: f64, most: f64) -> f64 {
+    least + rng.uniform() * (most - least)
 }
 
-fn one_of<T: Copy, const N: usize>(rng: &mut Pcg64Mcg, choices: [T; N]) -> T {
+fn one_of<T: Copy, const N: usize>(rng: &mut Dice, choices: [T; N]) -> T {
     choices[below(rng, N as u64) as usize]
 }
 
@@ -221,15 +251,15 @@ fn seconds(s: f64) -> Duration {
 }
 
 /// From 0 to 80 % of all datagrams.
-fn loss(rng: &mut Pcg64Mcg) -> Act {
+fn loss(rng: &mut Dice) -> Act {
     Act::Loss { share: between(rng, 0.0, 0.8) }
 }
 
-fn bursts(rng: &mut Pcg64Mcg) -> Act {
+fn bursts(rng: &mut Dice) -> Act {
     Act::Bursts { share: between(rng, 0.1, 0.6), stretch: seconds(between(rng, 0.3, 5.0)) }
 }
 
 /// Neither group is empty.
-fn partition(rng: &mut Pcg64Mcg, aircraft: usize) -> Act {
+fn partition(rng: &mut Dice, aircraft: usize) -> Act {
     Act::Partition { group: u128::from(1 + below(rng, (1 << aircraft) - 2)) }
 }

@@ -4,61 +4,80 @@ use wingbeat_agent::Command;
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_sim::channel::Draw;
 use wingbeat_sim::faults::{Direction, Fault};
-use wingbeat_sim::rng::{self, Pcg64Mcg};
 
-use super::{Act, Role, Script, Stage, Step, below, between, one_of, seconds, trouble};
+use super::{
+    Act, Dice, Role, Script, Stage, Step, Streams, below, between, catalogue, encounter, one_of, seconds,
+    trouble,
+};
 use crate::drills::Kind;
+use crate::drills::dice::Draws;
+use crate::drills::failure::Protocol;
 use crate::scenario::{OwnMission, OwnTask, Scenario, Task, Variant, route};
 
 /// Between the lanes of Mission and MBCAP, and the strips of Sweep, metres.
 const LANE_M: f64 = 60.0;
 
-pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
-    let mut rng = rng::child(seed, kind.name(), 0);
-    let scenario = scenario(&mut rng::child(seed, "own scenario", 0), kind, aircraft);
+pub(super) fn draw(kind: Kind, protocol: Protocol, streams: &mut Streams, aircraft: usize) -> Script {
+    let rng = &mut streams.steps;
+    let scenario = match (kind, protocol) {
+        (Kind::LongWay, _) => encounter::long_way(&mut streams.scenario, protocol, aircraft),
+        // Kinds that are not of the lanes meet at any angle and height.
+        (kind, Protocol::Mbcap) if !Kind::OWN.contains(&kind) => {
+            encounter::meet(&mut streams.scenario, aircraft)
+        }
+        _ => scenario(&mut streams.scenario, kind, protocol, aircraft),
+    };
     let like = match kind {
         Kind::OwnFailsafe => Some(Kind::Failsafe),
         Kind::OwnGnss => Some(Kind::Gnss),
         _ => None,
     };
     let steps = match like {
-        Some(like) => trouble_of_one(&mut rng, like),
-        None if kind == Kind::OwnReserve => batteries(&mut rng, aircraft),
-        None => vec![step(&mut rng)],
+        Some(like) => trouble_of_one(rng, like),
+        None if kind == Kind::OwnReserve => batteries(rng, aircraft),
+        None if Kind::COMMON.contains(&kind) => catalogue::common(rng, kind, protocol),
+        None if matches!(kind, Kind::AnyTwoMbcap | Kind::AnyTwoMission | Kind::AnyTwoSweep) => {
+            catalogue::any_two(rng, protocol, aircraft)
+        }
+        None if kind == Kind::MbcapRadio => catalogue::radio(rng, protocol),
+        None if kind == Kind::MbcapDatagrams => catalogue::channel(rng, protocol),
+        // Nothing goes wrong but where they fly, and how far.
+        None if matches!(kind, Kind::MbcapMeet | Kind::LongWay) => vec![],
+        None => vec![step(rng)],
     };
-    let (after_hold, pilot_hover) = (Command::Land, seconds(20.0));
-    let mut script = Script { scenario, others: None, steps, after_hold, reaction: None, pilot_hover };
+    let (after_hold, pilot_hover, draws) = (Command::Land, seconds(20.0), Draws::default());
+    let mut script = Script { scenario, others: None, steps, after_hold, reaction: None, pilot_hover, draws };
     if kind == Kind::OwnFailsafe {
-        script.scenario.parameters.extend(trouble::battery_failsafe(&mut rng));
+        script.scenario.parameters.extend(trouble::battery_failsafe(rng));
     }
     if kind == Kind::OwnReserve {
-        trouble::keep_reserve(&mut rng, &mut script.scenario);
+        trouble::keep_reserve(rng, &mut script.scenario);
     }
     script
 }
 
 /// Batteries that run low as one aircraft takes off, or flies.
-fn batteries(rng: &mut Pcg64Mcg, aircraft: usize) -> Vec<Step> {
+fn batteries(rng: &mut Dice, aircraft: usize) -> Vec<Step> {
     let (whose, stage, delay) = when(rng);
     let all = trouble::batteries(rng, whose, aircraft).into_iter();
     all.map(|(later, act)| Step { whose, stage, delay: delay + later, act }).collect()
 }
 
 /// One aircraft as it takes off, or flies.
-fn when(rng: &mut Pcg64Mcg) -> (Role, Stage, Duration) {
+fn when(rng: &mut Dice) -> (Role, Stage, Duration) {
     let whose = Role::Follower(below(rng, 1_000) as usize);
     let (stage, within_s) = one_of(rng, [(Stage::TakingOff, 8.0), (Stage::Mission(1), 40.0)]);
     (whose, stage, seconds(between(rng, 0.0, within_s)))
 }
 
 /// What goes wrong with one aircraft as it takes off, or flies.
-fn trouble_of_one(rng: &mut Pcg64Mcg, like: Kind) -> Vec<Step> {
+fn trouble_of_one(rng: &mut Dice, like: Kind) -> Vec<Step> {
     let (whose, stage, delay) = when(rng);
     let step = |fault| Step { whose, stage, delay, act: Act::Inflict(whose, fault) };
     trouble::draw(rng, like).into_iter().map(step).collect()
 }
 
-fn step(rng: &mut Pcg64Mcg) -> Step {
+fn step(rng: &mut Dice) -> Step {
     let (whose, stage, delay) = when(rng);
     let (vehicle, until) = (0, Instant::ZERO + seconds(between(rng, 1.0, 60.0)));
     let pilots = trouble::draw(rng, Kind::PilotTakes);
@@ -76,7 +95,7 @@ fn step(rng: &mut Pcg64Mcg) -> Step {
 }
 
 /// Lanes side by side; for Sweep the corners of one area; for MBCAP every second lane crosses the others.
-fn scenario(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Scenario {
+fn scenario(rng: &mut Dice, kind: Kind, protocol: Protocol, aircraft: usize) -> Scenario {
     let variant = match kind {
         Kind::SweepFaults => Variant::Sweep,
         Kind::MbcapFaults => Variant::MbcapE,
@@ -84,8 +103,12 @@ fn scenario(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Scenario {
         Kind::OwnFailsafe | Kind::OwnGnss | Kind::OwnReserve => {
             one_of(rng, [Variant::Off, Variant::Sweep, Variant::MbcapE, Variant::MbcapE])
         }
-        // `MissionFaults`; other kinds are drawn elsewhere.
-        _ => Variant::Off,
+        _ => match protocol {
+            Protocol::Sweep => Variant::Sweep,
+            Protocol::Mbcap => Variant::MbcapE,
+            // `MissionFaults`; other protocols are drawn elsewhere.
+            Protocol::Mission | Protocol::Muscop | Protocol::FollowMe => Variant::Off,
+        },
     };
     let (length_m, height_m) = (between(rng, 150.0, 250.0), between(rng, 10.0, 25.0));
     let speed_m_s = one_of(rng, [5.0, 10.0]);

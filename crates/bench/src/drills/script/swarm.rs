@@ -5,47 +5,55 @@ use wingbeat_geo::Duration;
 use wingbeat_geo::formation::Layout;
 use wingbeat_protocol::swarm::Manner;
 use wingbeat_sim::channel::Draw;
-use wingbeat_sim::rng::{self, Pcg64Mcg};
 
 use super::{
-    Act, Death, Role, Script, Stage, Step, below, between, bursts, loss, one_of, partition, seconds, trouble,
+    Act, Death, Dice, Role, Script, Stage, Step, Streams, below, between, bursts, catalogue, loss, one_of,
+    partition, seconds, trouble,
 };
 use crate::drills::Kind;
+use crate::drills::dice::Draws;
+use crate::drills::failure::Protocol;
 use crate::scenario::{Scenario, Task, route};
 
 /// Waypoints of its mission.
 const WAYPOINTS: usize = 4;
 
-pub(super) fn draw(kind: Kind, seed: u64, aircraft: usize) -> Script {
-    let mut rng = rng::child(seed, kind.name(), 0);
-    let scenario = scenario(&mut rng::child(seed, "drill scenario", 0), aircraft);
-    let after_hold = one_of(&mut rng, [Command::Land, Command::Return]);
+pub(super) fn draw(kind: Kind, protocol: Protocol, streams: &mut Streams, aircraft: usize) -> Script {
+    let rng = &mut streams.steps;
+    let scenario = scenario(&mut streams.scenario, aircraft);
+    let after_hold = one_of(rng, [Command::Land, Command::Return]);
     let steps = if kind == Kind::Combined {
         let parts = &Kind::SWARM[..Kind::SWARM.len() - 1];
-        (0..2 + below(&mut rng, 2))
+        (0..2 + below(rng, 2))
             .map(|_| {
-                let part = parts[below(&mut rng, parts.len() as u64) as usize];
-                step(&mut rng, part, aircraft)
+                let part = parts[below(rng, parts.len() as u64) as usize];
+                step(rng, part, aircraft)
             })
             .collect()
     } else if Kind::TROUBLE.contains(&kind) {
-        trouble(&mut rng, kind, aircraft)
+        trouble(rng, kind, aircraft)
+    } else if Kind::COMMON.contains(&kind) {
+        catalogue::common(rng, kind, protocol)
+    } else if kind == Kind::AnyTwoMuscop {
+        catalogue::any_two(rng, protocol, aircraft)
+    } else if kind == Kind::OneWayRadio {
+        catalogue::radio(rng, protocol)
     } else {
-        vec![step(&mut rng, kind, aircraft)]
+        vec![step(rng, kind, aircraft)]
     };
-    let mut script =
-        Script { scenario, others: None, steps, after_hold, reaction: None, pilot_hover: seconds(20.0) };
+    let (pilot_hover, draws) = (seconds(20.0), Draws::default());
+    let mut script = Script { scenario, others: None, steps, after_hold, reaction: None, pilot_hover, draws };
     if kind == Kind::Failsafe {
-        script.scenario.parameters.extend(trouble::battery_failsafe(&mut rng));
+        script.scenario.parameters.extend(trouble::battery_failsafe(rng));
     }
     if kind == Kind::Reserve {
-        trouble::keep_reserve(&mut rng, &mut script.scenario);
+        trouble::keep_reserve(rng, &mut script.scenario);
     }
     script
 }
 
 /// What goes wrong at one stage of one aircraft, or on the channel from the beginning on.
-fn trouble(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Vec<Step> {
+fn trouble(rng: &mut Dice, kind: Kind, aircraft: usize) -> Vec<Step> {
     let follower = Role::Follower(below(rng, 1_000) as usize);
     let whose = one_of(rng, [Role::Master, Role::Leader, follower]);
     let (stage, delay) = match kind {
@@ -67,7 +75,7 @@ fn trouble(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Vec<Step> {
     trouble::draw(rng, kind).into_iter().map(inflict).map(step).collect()
 }
 
-fn step(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Step {
+fn step(rng: &mut Dice, kind: Kind, aircraft: usize) -> Step {
     let follower = Role::Follower(below(rng, 1_000) as usize);
     let death = one_of(rng, Death::ALL);
     let abort = one_of(rng, [Command::Hold, Command::Return, Command::Land]);
@@ -99,7 +107,7 @@ fn step(rng: &mut Pcg64Mcg, kind: Kind, aircraft: usize) -> Step {
 }
 
 /// A stage in which something can go wrong, and for how long after its beginning that may be drawn.
-fn stage(rng: &mut Pcg64Mcg) -> (Stage, Duration) {
+fn stage(rng: &mut Dice) -> (Stage, Duration) {
     let moves = WAYPOINTS as u64 * 2 - 1;
     let (stage, within_s) = match below(rng, 6 + moves) {
         0 => (Stage::Setup, 1.0),
@@ -114,7 +122,7 @@ fn stage(rng: &mut Pcg64Mcg) -> (Stage, Duration) {
 }
 
 /// Aircraft with room between them, short legs with turns.
-fn scenario(rng: &mut Pcg64Mcg, aircraft: usize) -> Scenario {
+fn scenario(rng: &mut Dice, aircraft: usize) -> Scenario {
     let (mut corner, mut towards_rad) = ([0.0; 2], between(rng, 0.0, core::f64::consts::TAU));
     let mut corners = vec![corner];
     while corners.len() < WAYPOINTS {

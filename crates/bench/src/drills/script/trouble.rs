@@ -5,9 +5,8 @@ use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Instant};
 use wingbeat_sim::faults::{Direction, Fault};
 use wingbeat_sim::flight_controller::Parameter;
-use wingbeat_sim::rng::Pcg64Mcg;
 
-use super::{Act, Death, Role, below, between, one_of, seconds};
+use super::{Act, Death, Dice, Role, below, between, one_of, seconds};
 use crate::drills::Kind;
 use crate::scenario::{Charge, Scenario};
 
@@ -23,9 +22,9 @@ const VOLTAGE_ALONE: f32 = 3.0;
 
 /// The faults that a kind of drill inflicts on one aircraft, with the aircraft 0 and an end that counts from the time when
 /// they happen ([`Fault::moved`]).
-pub(super) fn draw(rng: &mut Pcg64Mcg, kind: Kind) -> Vec<Fault> {
+pub(super) fn draw(rng: &mut Dice, kind: Kind) -> Vec<Fault> {
     let vehicle = 0;
-    let until = |rng: &mut Pcg64Mcg, least_s, most_s| Instant::ZERO + seconds(between(rng, least_s, most_s));
+    let until = |rng: &mut Dice, least_s, most_s| Instant::ZERO + seconds(between(rng, least_s, most_s));
     match kind {
         Kind::SerialCut => {
             let lost = one_of(rng, [Direction::Both, Direction::Received, Direction::Sent]);
@@ -59,7 +58,7 @@ pub(super) fn draw(rng: &mut Pcg64Mcg, kind: Kind) -> Vec<Fault> {
 }
 
 /// An autopilot that acts by itself, one time in three without its texts being readable; or motors that fail.
-fn failsafe(rng: &mut Pcg64Mcg) -> Vec<Fault> {
+fn failsafe(rng: &mut Dice) -> Vec<Fault> {
     let vehicle = 0;
     let until = Instant::ZERO + seconds(between(rng, 3.0, 60.0));
     let mut faults = match below(rng, 6) {
@@ -78,7 +77,7 @@ fn failsafe(rng: &mut Pcg64Mcg) -> Vec<Fault> {
 }
 
 /// Satellites that are lost; a bias, a jump, a barometer that drifts.
-fn position(rng: &mut Pcg64Mcg) -> Fault {
+fn position(rng: &mut Dice) -> Fault {
     let vehicle = 0;
     let until = Instant::ZERO + seconds(between(rng, 1.0, 60.0));
     let towards = between(rng, 0.0, core::f64::consts::TAU);
@@ -97,7 +96,7 @@ fn position(rng: &mut Pcg64Mcg) -> Fault {
 }
 
 /// Parameters by which ArduCopter acts on a low battery: lands or returns.
-pub(super) fn battery_failsafe(rng: &mut Pcg64Mcg) -> [(Parameter, f32); 4] {
+pub(super) fn battery_failsafe(rng: &mut Dice) -> [(Parameter, f32); 4] {
     let action = one_of(rng, [1.0, 2.0]);
     [
         (Parameter::FS_BATT_ENABLE, action),
@@ -108,7 +107,7 @@ pub(super) fn battery_failsafe(rng: &mut Pcg64Mcg) -> [(Parameter, f32); 4] {
 }
 
 /// What is kept of the batteries: of the charge, or of the voltage where a monitor estimates no charge.
-pub(super) fn keep_reserve(rng: &mut Pcg64Mcg, scenario: &mut Scenario) {
+pub(super) fn keep_reserve(rng: &mut Dice, scenario: &mut Scenario) {
     scenario.charge = Some(Charge { capacity_mah: None, percent: 100.0 });
     if below(rng, 2) == 1 {
         scenario.parameters.push((Parameter::BATT_MONITOR, VOLTAGE_ALONE));
@@ -119,7 +118,7 @@ pub(super) fn keep_reserve(rng: &mut Pcg64Mcg, scenario: &mut Scenario) {
 }
 
 /// The battery of one has little left; half of the time those of all others too, within 20 s.
-pub(super) fn batteries(rng: &mut Pcg64Mcg, whose: Role, aircraft: usize) -> Vec<(Duration, Act)> {
+pub(super) fn batteries(rng: &mut Dice, whose: Role, aircraft: usize) -> Vec<(Duration, Act)> {
     let mut runs_low = |role, within_s| {
         let percent = between(rng, 5.0, 45.0);
         (seconds(between(rng, 0.0, within_s)), Act::Inflict(role, Fault::BatteryAt { vehicle: 0, percent }))
@@ -133,7 +132,7 @@ pub(super) fn batteries(rng: &mut Pcg64Mcg, whose: Role, aircraft: usize) -> Vec
 
 /// The daemon of one ends and is started again; within 15 s that of another ends, half of the time for good. Where both are one
 /// aircraft, its daemon ends once more while it rejoins, or after. All have a guardian, or none.
-pub(super) fn two_daemons(rng: &mut Pcg64Mcg, whose: Role) -> Vec<(Duration, Act)> {
+pub(super) fn two_daemons(rng: &mut Dice, whose: Role) -> Vec<(Duration, Act)> {
     let follower = Role::Follower(below(rng, 1_000) as usize);
     let other = one_of(rng, [Role::Master, Role::Leader, follower]);
     let (later, guarded) = (seconds(between(rng, 0.0, 15.0)), below(rng, 2) == 1);
@@ -148,7 +147,7 @@ pub(super) fn two_daemons(rng: &mut Pcg64Mcg, whose: Role) -> Vec<(Duration, Act
 }
 
 /// *Hold*, *Return* and *Land* within a second, in any order, to one aircraft or to all.
-pub(super) fn two_consoles(rng: &mut Pcg64Mcg, whose: Role) -> Vec<(Duration, Act)> {
+pub(super) fn two_consoles(rng: &mut Dice, whose: Role) -> Vec<(Duration, Act)> {
     let mut commands = vec![Command::Hold, Command::Return, Command::Land];
     let role = (below(rng, 2) == 1).then_some(whose);
     let mut acts = vec![];

@@ -37,7 +37,7 @@ impl Driver {
         let config = Config { me: VehicleId(me), ..Config::mbcap_e() };
         let mut protocol = Mbcap::new(config, me, Instant::ZERO);
         let mission = [HERE, LAST].map(|(x, y)| point(DVec2::new(x, y), 20.0));
-        protocol.set_mission(&mission).unwrap();
+        protocol.set_mission(&mission, MissionExtras::NONE).unwrap();
         let at = Telemetry {
             position: Frame::new(HOME).to_position(DVec3::new(HERE.0, HERE.1, 20.0)),
             height_m: 20.0,

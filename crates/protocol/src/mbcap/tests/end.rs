@@ -167,21 +167,115 @@ fn falls_silent(driver: &mut Driver, mission: &[(f64, f64)]) {
     driver.receive_course(&course(mission));
 }
 
-#[test]
-fn mbcap_16_an_aircraft_stops_before_the_path_of_a_silent_one_and_continues_when_it_has_passed() {
-    let mut driver = Driver::new(1, 2);
+/// Stops before the path of another that fell silent, and stands 50 m from it.
+fn stops_before_silent(driver: &mut Driver) {
     driver.normal();
     // Its prediction is of one location, and its mission leads across ours at x = -100.
-    falls_silent(&mut driver, &[(-100.0, 300.0)]);
+    falls_silent(driver, &[(-100.0, 300.0)]);
     driver.fly((-200.0, 0.0), 10.0);
-    assert_eq!(orders(&mut driver, |d| d.wait(2)), [], "a lost datagram is no silence");
+    assert_eq!(orders(driver, |d| d.wait(2)), [], "a lost datagram is no silence");
     driver.fly((-160.0, 0.0), 10.0);
-    assert_eq!(orders(&mut driver, |d| d.wait(2)), [Order::Hold]);
+    assert_eq!(orders(driver, |d| d.wait(2)), [Order::Hold]);
     driver.done();
     driver.fly((-150.0, 0.0), 0.0);
+}
+
+#[test]
+fn mbcap_16_the_higher_stops_before_the_path_of_a_silent_one_and_passes_when_it_cannot_be_there() {
+    let mut driver = Driver::new(2, 1);
+    stops_before_silent(&mut driver);
     // One that flies on is past after half a minute; one that stopped may hover there until its guardian has landed it.
     let resumed_s = (1..=200).find(|_| orders(&mut driver, |d| d.wait(1)) == [Order::Resume]);
     assert!((78..=90).contains(&resumed_s.expect("it continues")), "found {resumed_s:?} s");
+    driver.done();
+    assert_eq!(driver.protocol.view().state, StateId::Overtaking, "a mute one waits until it is passed");
+}
+
+/// The radio of either may be dead, and the other may stand for us: only one of two continues.
+#[test]
+fn mbcap_21_the_lower_of_two_lets_a_silent_one_pass_for_good_and_lands() {
+    let mut driver = Driver::new(1, 2);
+    stops_before_silent(&mut driver);
+    let ordered: Vec<_> =
+        (1..=300).filter_map(|s| Some((s, *orders(&mut driver, |d| d.wait(1)).first()?))).collect();
+    let [(landed_s, Order::Land)] = ordered[..] else { panic!("it never continues, found {ordered:?}") };
+    assert!((118..=130).contains(&landed_s), "found {landed_s} s");
+}
+
+#[test]
+fn mbcap_21_the_lower_says_to_a_mute_one_that_it_may_pass() {
+    let mut driver = Driver::new(1, 2);
+    stops_before_silent(&mut driver);
+    driver.wait(10);
+    assert_eq!((driver.sent.state, driver.sent.avoiding), (Avoidance::GoOnPlease, Some(VehicleId(2))));
+}
+
+/// It fell silent 560 m away: coming nearer, or receding out of the reach of the radio.
+#[test]
+fn mbcap_21_one_that_did_not_recede_is_an_obstacle_beyond_the_usual_reach_too() {
+    for (first_m, is_one) in [(-590.0, true), (-530.0, false)] {
+        let mut driver = Driver::new(1, 2);
+        driver.normal();
+        let at = |y| Beacon { speed_cm_s: 1_000, ..beacon(Avoidance::Normal, None, &[(-100.0, y)]) };
+        driver.receive(at(first_m));
+        driver.wait(3);
+        driver.receive(at(-560.0));
+        driver.receive_course(&course(&[(-100.0, 300.0)]));
+        driver.fly((-200.0, 0.0), 10.0);
+        driver.wait(45);
+        driver.fly((-160.0, 0.0), 10.0);
+        assert_eq!(!orders(&mut driver, |d| d.wait(3)).is_empty(), is_one, "first received {first_m} m off");
+    }
+}
+
+/// A mute aircraft stands, and the other flies at it without a word.
+#[test]
+fn mbcap_23_one_that_stands_leaves_the_way_of_one_that_does_not_answer_whatever_its_right_of_way() {
+    for (me, other) in [(1, 2), (2, 1)] {
+        for answers in [false, true] {
+            let mut driver = Driver::new(me, other);
+            driver.stand_still();
+            let (x, y) = HERE;
+            let flies = Beacon {
+                speed_cm_s: 1_000,
+                ..beacon(
+                    Avoidance::Normal,
+                    answers.then_some(me),
+                    &[(x + 50.0, y + 1.0), (x + 20.0, y + 1.0)],
+                )
+            };
+            driver.receive(flies);
+            driver.receive_course(&course(&[(x - 300.0, y + 1.0)]));
+            let ordered = orders(&mut driver, Driver::check);
+            let avoidance = driver.protocol.details().avoidance.unwrap();
+            if answers {
+                assert_eq!((&*ordered, avoidance.is_received), (&[][..], Some(true)), "{me}");
+                continue;
+            }
+            let [Order::FlyTo(aside)] = ordered[..] else { panic!("{me} moves aside, found {ordered:?}") };
+            assert!(aside.latitude_e7 < point(DVec2::new(x, y), 20.0).latitude_e7, "away from its path");
+            assert_eq!(avoidance.is_received, Some(false), "{me}: the page shows it");
+        }
+    }
+}
+
+#[test]
+fn mbcap_24_a_deaf_aircraft_is_known_to_be_deaf_when_two_fall_silent_at_once() {
+    let receives = |driver: &Driver| driver.protocol.details().avoidance.unwrap().receives;
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    assert_eq!(receives(&driver), None, "no other was ever received");
+    driver.receive(beacon(Avoidance::Normal, None, ELSEWHERE));
+    driver.wait(1);
+    assert_eq!(receives(&driver), Some(true));
+    driver.wait(8);
+    assert_eq!(receives(&driver), None, "its radio or ours");
+    for id in [2, 3] {
+        driver.other = id;
+        driver.receive(beacon(Avoidance::Normal, None, ELSEWHERE));
+    }
+    driver.wait(8);
+    assert_eq!(receives(&driver), Some(false));
 }
 
 /// Both would be where their paths cross 6 s after the last beacon: so far no prediction reaches.

@@ -188,7 +188,7 @@ const INPUTS: [Step; 48] = [
     ("operator: exclude", |d| d.command(Command::Exclude { member: VehicleId(d.other) })),
     ("operator: a new mission", |d| {
         let mission = [point(DVec2::ZERO, 20.0), point(DVec2::new(0.0, 90.0), 20.0)];
-        d.refused = d.protocol.set_mission(&mission).is_err();
+        d.refused = d.protocol.set_mission(&mission, MissionExtras::NONE).is_err();
     }),
 ];
 

@@ -23,7 +23,7 @@ impl Case {
     /// On the ground, with a mission of three waypoints.
     fn new() -> Self {
         let mut mission = Mission::new(Config::new(VehicleId(1)));
-        mission.set_mission(&[waypoint(0.0), waypoint(100.0), waypoint(200.0)]).unwrap();
+        mission.set_mission(&[waypoint(0.0), waypoint(100.0), waypoint(200.0)], MissionExtras::NONE).unwrap();
         let mut case = Self { mission, now_s: 0, at: at(0.0, 0.0, false), seen: Vec::new() };
         case.report();
         case
@@ -192,11 +192,11 @@ const INPUTS: [Step; 36] = [
     ("operator: resume", |c| c.command(Command::Resume)),
     ("operator: exclude", |c| c.command(Command::Exclude { member: VehicleId(2) })),
     ("operator: a new mission", |c| {
-        let taken = c.mission.set_mission(&[waypoint(0.0), waypoint(90.0)]);
+        let taken = c.mission.set_mission(&[waypoint(0.0), waypoint(90.0)], MissionExtras::NONE);
         c.seen.push(taken.map_or_else(|why| format!("refused: {why}"), |()| String::from("taken")));
     }),
     ("operator: a mission of one waypoint", |c| {
-        let taken = c.mission.set_mission(&[waypoint(0.0)]);
+        let taken = c.mission.set_mission(&[waypoint(0.0)], MissionExtras::NONE);
         c.seen.push(taken.map_or_else(|why| format!("refused: {why}"), |()| String::from("taken")));
     }),
 ];

@@ -11,7 +11,7 @@ pub(super) fn straight_on(rig: &mut Rig) {
 pub(super) fn straight_on_by(rig: &mut Rig, ahead_m: &[f64]) {
     let legs: StdVec<(f64, f64)> = ahead_m.iter().map(|&north_m| (0.0, north_m)).collect();
     let ahead = mission(&legs, 20.0);
-    rig.craft[0].muscop.set_mission(&ahead).unwrap();
+    rig.craft[0].muscop.set_mission(&ahead, MissionExtras::NONE).unwrap();
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn muscop_15_partitions_never_keep_two_leaders() {
 /// Legs of which the second and the last lead along the row: all fly through the positions of others.
 pub(super) fn along_the_row(rig: &mut Rig) {
     let legs = mission(&[(0.0, 0.0), (0.0, 100.0), (200.0, 100.0), (200.0, 200.0), (0.0, 200.0)], 20.0);
-    rig.craft[0].muscop.set_mission(&legs).unwrap();
+    rig.craft[0].muscop.set_mission(&legs, MissionExtras::NONE).unwrap();
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn muscop_28_what_cannot_be_planned_is_known_before_setup_and_over_when_mended()
         "drawn all the same"
     );
     let near = mission(&[(0.0, 0.0), (0.0, 100.0)], 20.0);
-    rig.craft[0].muscop.set_mission(&near).unwrap();
+    rig.craft[0].muscop.set_mission(&near, MissionExtras::NONE).unwrap();
     steps(&mut rig, 2);
     assert_eq!(setup(&rig), Ok(()));
     // One is carried too near to another, and back.

@@ -43,6 +43,13 @@ impl Clearance<'_> {
         let Some((site, here)) = self.landing_position().zip(self.ownship.point()) else {
             return PathStatus::Occupied;
         };
+        // It does not know where it is as well as was planned for: its slot is farther from the others.
+        let [landing_m, spacing_m] =
+            [self.assignment.plan().landing_distance_mm, self.assignment.plan().distance_mm]
+                .map(|mm| f64::from(mm) / 1e3);
+        if self.landing.is_too_near(landing_m, spacing_m) {
+            return PathStatus::Blocked;
+        }
         let paths = [self.path(here, site), self.descent(site)];
         let clear_m = self.clear_m();
         let near = |at: Point| paths.iter().any(|p| self.path(at, at).distance_m(p) < clear_m);

@@ -27,6 +27,9 @@ const REPORTED_HOLDING: Duration = Duration::from_secs(1);
 /// One that follows a pilot and reported that it holds stands there for so long, whatever is lost.
 const STANDS_FOR: Duration = Duration::from_secs(5);
 
+/// A follower that catches up with its slot judges the others for so long ahead, in seconds: its way is judged again each refresh.
+const CROSSES_WITHIN_S: f64 = 5.0;
+
 /// The speed of a member is known to this, metres per second.
 const KNOWN_TO_M_S: f64 = 2.0;
 
@@ -147,6 +150,24 @@ impl Clearance<'_> {
             let near_m = column.distance_m(&way);
             near_m < self.clear_m() && near_m < column.distance_m(&stands)
         })
+    }
+
+    /// Returns whether another flies across the straight way to a position within the next [`CROSSES_WITHIN_S`], the leader on the
+    /// path that is given. Aircraft that fly away from the way, as from this aircraft, do not count.
+    pub(crate) fn is_way_crossed(&self, to: Point, leader: (Point, Point)) -> bool {
+        let Some(here) = self.ownship.point() else { return true };
+        let (way, stands) = (self.path(here, to), self.path(here, here));
+        let crosses = |swath: Path| {
+            let near_m = swath.distance_m(&way);
+            near_m < self.clear_m() && near_m < swath.distance_m(&stands)
+        };
+        let swath = |slot: usize| {
+            let track = self.traffic.get(slot).filter(|track| track.departure.is_none())?;
+            let from_m = self.local(track.position?);
+            Some(Path { from_m, to_m: from_m + track.velocity_m_s * CROSSES_WITHIN_S })
+        };
+        let others = self.members.peers().iter().filter(|&slot| slot != self.members.leader());
+        crosses(self.path(leader.0, leader.1)) || others.filter_map(swath).any(crosses)
     }
 
     /// Whether a member of which nothing was received may be on the way to a position: it may have stopped anywhere along its

@@ -4,6 +4,7 @@
 //! next leg clear ([`legs`]), may this aircraft climb and fly home ([`returning`]), where can it land
 //! ([`landing_site`]), what may members do that are not received ([`lost_link`]). It reads and never writes.
 
+mod drift;
 pub(super) mod landing_site;
 mod legs;
 mod lost_link;
@@ -25,7 +26,7 @@ use super::slot_set::SlotSet;
 use super::take_off::TakeOff;
 pub(crate) use legs::Approach;
 use traffic::Track;
-pub(crate) use traffic::{STALE_S, Traffic};
+pub(crate) use traffic::{Air, STALE_S, Traffic};
 
 /// What blocks a path that this aircraft is about to fly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,7 +155,8 @@ impl<'a> Clearance<'a> {
     /// its speed carries it. One that lands without a position brakes by the drag of the air alone.
     fn comes_down(&self, track: &Track, at: Point) -> Path {
         let at_m = self.local(at).truncate();
-        Path { from_m: at_m.extend(0.0), to_m: (at_m + coasts_m(track.moves_m_s())).extend(0.0) }
+        let carried_m = coasts_m(track.moves_m_s()) + self.drifts_m(track);
+        Path { from_m: at_m.extend(0.0), to_m: (at_m + carried_m).extend(0.0) }
     }
 
     /// Where a member that follows a pilot may stand, or have landed, that is received no more: it may have lost its leader too,
@@ -378,6 +380,24 @@ mod tests {
         airspace.traffic.watch(Instant::from_secs(at_s), Duration::from_secs(2));
         let clearance = airspace.clearance();
         (clearance.is_free(at(east_m, 1.0, 0.0)), clearance.lands_on_another())
+    }
+
+    #[test]
+    fn muscop_33_one_that_lands_climbs_out_of_the_way_of_one_that_drifts_downwind() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 12.0), true);
+        let (blind, now) = (airspace.slot(0), Instant::from_secs(1));
+        let east = Some(wingbeat_geo::DVec2::new(4.0, 0.0));
+        let mut climbs = |known_m_s, east_m: f64, after_s: u64| {
+            airspace.traffic.set_air(Air { known_m_s, most_m_s: 4.0 });
+            airspace.traffic.report_adrift(now, blind, at(east_m, 0.0, 12.0));
+            let above = airspace.clearance().above_adrift(now + Duration::from_secs(after_s));
+            above.map(|above| f64::from(above.height_mm) / 1e3)
+        };
+        assert_eq!(climbs(east, -12.0, 0), Some(21.0), "8 m and one to spare");
+        assert_eq!(climbs(east, 12.0, 0), None, "it drifts away");
+        assert_eq!(climbs(None, 12.0, 0), Some(21.0), "the direction of the wind is not known");
+        assert_eq!(climbs(east, -12.0, 40), None, "it is down");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The members as traffic: where each is, how it moves, how far it has come, and how it leaves.
 
 use heapless::Vec;
-use wingbeat_geo::{DVec3, Duration, Instant};
+use wingbeat_geo::{DVec2, DVec3, Duration, Instant};
 use wingbeat_wire::{Ending, Point, SWARM_MAX};
 
 use super::super::geometry::Geometry;
@@ -21,6 +21,9 @@ const STANDS_MM: i32 = 1_000;
 
 /// Positions reported this far apart give no speed, seconds.
 pub(crate) const STALE_S: f64 = 1.5;
+
+/// A member that reports its position for longer, and not that nothing steers it, is steered again.
+const STEERED_AFTER: Duration = Duration::from_millis(1_500);
 
 /// What is known of one member.
 #[derive(Clone, Copy, Debug)]
@@ -42,13 +45,41 @@ pub(super) struct Track {
     pub(super) home: Option<Point>,
     /// It leaves the flight: from where, and how.
     pub(super) departure: Option<(Point, Ending)>,
+    /// When it reported that first.
+    pub(super) departed_at: Instant,
     /// The last waypoint that it is known to have left for.
     pub(super) departed_for: Option<u16>,
     /// The last waypoint that it is known to have reached.
     pub(super) reached: Option<u16>,
+    /// It reported that nothing steers it.
+    adrift: Option<Adrift>,
+}
+
+/// A member that reported that nothing steers it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Adrift {
+    /// Its last known position.
+    pub(super) at: Point,
+    /// When it reported another position before that one last.
+    pub(super) since: Instant,
+    received_at: Instant,
+}
+
+/// The wind that carries an aircraft that nothing steers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Air {
+    /// Velocity of the air, in metres per second east and north, where it is measured.
+    pub(crate) known_m_s: Option<DVec2>,
+    /// The mean wind as stated, in metres per second, from anywhere.
+    pub(crate) most_m_s: f64,
 }
 
 impl Track {
+    /// Its last report that nothing steers it, unless it reported its position alone since.
+    pub(super) fn adrift(&self) -> Option<Adrift> {
+        self.adrift.filter(|adrift| self.reported_at <= adrift.received_at + STEERED_AFTER)
+    }
+
     /// How fast it may have been when it fell silent. The last position that it knew is reported for a while, and standing still
     /// takes as long.
     pub(super) fn moves_m_s(&self) -> DVec3 {
@@ -62,6 +93,7 @@ impl Track {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Traffic {
     tracks: Vec<Track, SWARM_MAX>,
+    air: Air,
 }
 
 impl Traffic {
@@ -77,8 +109,10 @@ impl Traffic {
             holding_at: None,
             home: None,
             departure: None,
+            departed_at: now,
             departed_for: None,
             reached: None,
+            adrift: None,
         };
         self.tracks = core::iter::repeat_n(unknown, count).collect();
     }
@@ -117,6 +151,25 @@ impl Traffic {
         }
     }
 
+    /// A member reports that it is not steered, and where it was last.
+    pub(crate) fn report_adrift(&mut self, now: Instant, slot: usize, at: Point) {
+        let Some(track) = self.tracks.get_mut(slot) else { return };
+        let since = match track.adrift {
+            Some(adrift) if adrift.at == at => adrift.since,
+            Some(_) | None => now,
+        };
+        track.adrift = Some(Adrift { at, since, received_at: now });
+    }
+
+    /// Takes the wind.
+    pub(crate) fn set_air(&mut self, air: Air) {
+        self.air = air;
+    }
+
+    pub(super) fn air(&self) -> Air {
+        self.air
+    }
+
     /// Notes which members report their positions no more. Each time that messages are due.
     pub(crate) fn watch(&mut self, now: Instant, silence: Duration) {
         for track in &mut self.tracks {
@@ -144,7 +197,11 @@ impl Traffic {
 
     /// A member leaves the flight.
     pub(crate) fn report_departure(&mut self, slot: usize, from: Point, how: Ending) {
-        self.tracks[slot].departure = Some((from, how));
+        let track = &mut self.tracks[slot];
+        if track.departure.is_none_or(|(_, before)| before != how) {
+            track.departed_at = track.reported_at;
+        }
+        track.departure = Some((from, how));
     }
 
     /// A member has reached a waypoint, and left for another.
@@ -198,6 +255,7 @@ impl Traffic {
             (track.is_silent, track.holding_at.map(|at| ages.of(at))).hash(state);
             track.departure.map(|(at, how)| (coordinates(at), how as u8)).hash(state);
             (track.departed_for, track.reached).hash(state);
+            track.adrift.map(|adrift| (coordinates(adrift.at), ages.of(adrift.since))).hash(state);
         }
     }
 }

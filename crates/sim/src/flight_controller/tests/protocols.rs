@@ -268,7 +268,7 @@ fn an_upload_without_further_items_is_cancelled() {
 fn items_that_are_not_flown_are_refused() {
     let cases = [
         (MavCmd::MAV_CMD_NAV_SPLINE_WAYPOINT, MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT, 3),
-        (MavCmd::MAV_CMD_CONDITION_YAW, MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT, 3),
+        (MavCmd::MAV_CMD_CONDITION_DISTANCE, MavFrame::MAV_FRAME_GLOBAL_RELATIVE_ALT, 3),
         (MavCmd::MAV_CMD_NAV_WAYPOINT, MavFrame::MAV_FRAME_GLOBAL_TERRAIN_ALT, 2),
         (MavCmd::MAV_CMD_NAV_WAYPOINT, MavFrame::MAV_FRAME_LOCAL_NED, 2),
     ];
