@@ -96,7 +96,7 @@ async fn line(passes: Passes) -> Line {
         loop {
             let (daemon, _) = listener.accept().await.unwrap();
             // One client after the other, as a serial line.
-            carry(daemon, [own_at, other_at], passes.clone()).await;
+            Box::pin(carry(daemon, [own_at, other_at], passes.clone())).await;
         }
     });
     Line { address, passes: sender, own, other }

@@ -329,13 +329,13 @@ async fn a_copy_of_a_key_folder_takes_no_emergency_order_away_and_is_named() {
     // The same by radio: HTTP to the second aircraft is cut for the first service.
     order(&spare, "spare-again").await;
     cut.send_replace(false);
-    order(&first, "by radio").await;
+    order(&first, "by-radio").await;
     // The spare laptop goes on after the first was started again.
     first.stop().await;
     let restarted = service(clock, all(daemons[1].address().to_string()), own.path(), None).await.unwrap();
     wait_for(&restarted, "both", |p| p.aircraft.iter().filter(|a| a.status.is_some()).count() == 2).await;
     order(&restarted, "restarted").await;
-    order(&spare, "spare after that").await;
+    order(&spare, "spare-after-that").await;
     restarted.stop().await;
     spare.stop().await;
     for daemon in daemons {

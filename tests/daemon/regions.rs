@@ -7,12 +7,12 @@ use crate::common::config;
 use std::{net::SocketAddr, time::Duration};
 
 use aircraft::{flight_controller, until};
-use client::ask;
+use client::{ask, ask_with};
 use config::{config, tcp};
 use tokio::{sync::watch, time::sleep};
 use wingbeat_api::{
-    FenceArea, FleetRegionWrite, FleetRegions, GroundPoint, LinkState, RallyPoint, Region, RegionState,
-    RegionWork, paths,
+    FenceArea, FleetRegionWrite, FleetRegions, GroundPoint, LeaseGrant, LinkState, RallyPoint, Region,
+    RegionState, RegionWork, paths,
 };
 use wingbeat_ground::Ground;
 use wingbeat_hub::Hub;
@@ -44,6 +44,36 @@ async fn idle(ground: SocketAddr) -> FleetRegions {
         sleep(Duration::from_millis(100)).await;
     }
     panic!("never idle");
+}
+
+/// Waits until the service holds the lease of each aircraft.
+async fn leases(ground: &wingbeat_ground::Handle) {
+    for _ in 0..100 {
+        let picture = ground.picture().await.expect("a picture");
+        let lease = |a: &wingbeat_api::FleetAircraft| a.status.as_ref().and_then(|s| s.lease.clone());
+        if picture.aircraft.iter().all(|a| lease(a).is_some_and(|lease| lease.console == picture.console)) {
+            return;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the service does not hold all leases");
+}
+
+/// Sends a region to one aircraft as another console, once the lease of the last one has ended.
+async fn change(aircraft: SocketAddr, region: &str) {
+    for _ in 0..100 {
+        let lease = r#"{"console":"another","ttl_ms":1000}"#;
+        let (code, answer) = ask(aircraft, "POST", paths::LEASE, lease).await;
+        if code == 200 {
+            let grant: LeaseGrant = serde_json::from_str(&answer).expect("a grant");
+            let token = grant.token.expect("the token of a new lease");
+            let (code, answer) = ask_with(&token, aircraft, "PUT", paths::REGION, region).await;
+            assert_eq!(code, 202, "{answer}");
+            return;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the lease of the stopped service does not end");
 }
 
 /// So far away, to the 1e-7 degree that the flight controller keeps.
@@ -84,7 +114,7 @@ async fn a_fence_is_sent_to_many_read_back_compared_and_cleared() {
     let here = GroundPoint { latitude_deg: position.latitude_deg, longitude_deg: position.longitude_deg };
     // As the flight controller keeps it.
     let here = GroundPoint::of((here.latitude_deg * 1e7) as i32, (here.longitude_deg * 1e7) as i32);
-    let ground = Ground::start(wingbeat_ground::Config {
+    let service = || wingbeat_ground::Config {
         bind: "127.0.0.1:0".parse().expect("an address"),
         aircraft: daemons.iter().map(|daemon| daemon.address().to_string()).collect(),
         web_dir: None,
@@ -94,17 +124,10 @@ async fn a_fence_is_sent_to_many_read_back_compared_and_cleared() {
         hosts: wingbeat_onboard::Hosts::default(),
         console: None,
         protection: wingbeat_ground::Protection::default(),
-    })
-    .await
-    .expect("the service starts");
+    };
+    let ground = Ground::start(service()).await.expect("the service starts");
     let at = ground.address();
-    for _ in 0..100 {
-        let seen = |a: &wingbeat_api::FleetAircraft| a.status.is_some();
-        if ground.picture().await.expect("a picture").aircraft.iter().all(seen) {
-            break;
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
+    leases(&ground).await;
 
     // Sent to all: two hold it, the old firmware says why not.
     let exclusion = FenceArea::Circle { inclusion: false, centre: moved(&here, 0.002, 0.0), radius_m: 30.5 };
@@ -135,15 +158,22 @@ async fn a_fence_is_sent_to_many_read_back_compared_and_cleared() {
     })
     .await;
 
-    // Another fence on one of them is drift, and reading both again finds it.
-    let other = Region { fence: Some(vec![square(&here, 0.004)]), rally: None };
-    let (code, answer) = ask(one, "PUT", paths::REGION, &serde_json::to_string(&other).expect("JSON")).await;
-    assert_eq!(code, 202, "{answer}");
-    idle(at).await;
+    // While the service holds the lease another console changes nothing.
+    let other = serde_json::to_string(&Region { fence: Some(vec![square(&here, 0.004)]), rally: None });
+    let other = other.expect("JSON");
+    let (code, answer) = ask(one, "PUT", paths::REGION, &other).await;
+    assert!(code == 409 && answer.contains("found the lease of console"), "{code} {answer}");
+
+    // Another console changes one of them later, and the service that reads both again finds it.
+    ground.stop().await;
+    change(one, &other).await;
+    let ground = Ground::start(service()).await.expect("the service starts");
+    let at = ground.address();
+    leases(&ground).await;
     fleet(at, "POST", r#"{"vehicles":[]}"#).await;
     let drifted = idle(at).await;
-    assert_eq!(drifted.vehicles[0].differs, ["fence: found 1 areas, expected 2"]);
-    assert!(drifted.vehicles[1].differs.is_empty(), "{drifted:?}");
+    assert!(drifted.vehicles[0].differs.is_empty(), "{drifted:?}");
+    assert_eq!(drifted.vehicles[1].differs, ["fence: found 2 areas, expected 1"]);
 
     // A fence that an aircraft stands outside of is not sent.
     let far = GroundPoint { latitude_deg: here.latitude_deg + 1.0, ..here };

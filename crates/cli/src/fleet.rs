@@ -20,7 +20,7 @@ use wingbeat_wire::{Role, VehicleId};
 #[derive(Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]
-    Operate(crate::console::Command),
+    Operate(Box<crate::console::Command>),
     /// Make the authority of a new fleet, and its bundle without members.
     Init {
         /// The folder; it should be on an encrypted disk that is not the aircraft's.
@@ -111,7 +111,7 @@ pub(crate) enum Command {
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
-        Command::Operate(command) => return crate::console::run(command),
+        Command::Operate(command) => return crate::console::run(*command),
         Command::Init { folder, days } => {
             let bundle = enrolment::init(folder, Timestamp::now(), *days)?;
             println!(

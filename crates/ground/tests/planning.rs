@@ -267,7 +267,7 @@ async fn requests_that_make_no_sense_are_refused() {
     }
     // What cannot be flown is said and not refused: the operator sees all that is wrong.
     let found = preview(&handle, &draft(&[(1, json!([waypoint(10.0, 0.0)]))])).await;
-    assert_eq!(texts(&found), [(true, "\"m\": waypoints: found 1, expected 2 to 600")]);
+    assert_eq!(texts(&found), [(true, "UAV 1 does not take it: found 1 waypoint, expected 2 or more")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

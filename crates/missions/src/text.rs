@@ -40,7 +40,7 @@ pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, usize> {
         Ok(text) => Ok(Cow::Borrowed(text.strip_prefix('\u{feff}').unwrap_or(text))),
         Err(error) => {
             let is_control = |byte: &u8| matches!(byte, 0..=8 | 14..=31 | 127);
-            match bytes.iter().position(|byte| is_control(byte)) {
+            match bytes.iter().position(is_control) {
                 Some(at) => Err(line_of(&bytes[..at.max(error.valid_up_to())])),
                 None => Ok(Cow::Owned(bytes.iter().map(|&byte| char::from(byte)).collect())),
             }

@@ -59,7 +59,7 @@ impl Shared {
                 part.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
             }
             fence(Ordering::Acquire);
-            if before % 2 == 0 && before != 0 && self.version.load(Ordering::Relaxed) == before {
+            if before.is_multiple_of(2) && before != 0 && self.version.load(Ordering::Relaxed) == before {
                 return Beat::decode(bytes.first_chunk()?).ok();
             }
         }

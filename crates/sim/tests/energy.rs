@@ -265,7 +265,7 @@ fn safe_08_a_slow_swarm_is_down_with_charge_left() {
         let parameters = [(Parameter::WPNAV_SPEED, speed_cm_s)];
         let row = Row {
             parameters: &parameters,
-            battery_mah: 3_000.0,
+            battery_mah: 5_000.0,
             mission_m: &[(0.0, 0.0), (0.0, 800.0)],
             seed: 7_400_012,
             ..Row::default()

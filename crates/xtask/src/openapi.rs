@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -14,16 +15,12 @@ const DOCUMENTS: &[(&str, &str)] = &[("ground", "ground.json"), ("onboard", "win
 pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     let folder = root.join("docs/openapi");
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    // With the features of the whole workspace, as the tests are built: nothing is compiled a second time.
+    let mut build = process::cargo();
+    build.current_dir(root).args(["build", "--quiet", "--workspace", "--tests", "--examples"]);
+    process::run(&mut build)?;
     for (name, file) in DOCUMENTS {
-        let mut print = process::cargo();
-        print.current_dir(root).args([
-            "run",
-            "--quiet",
-            "--package",
-            &format!("wingbeat-{name}"),
-            "--example",
-            &format!("openapi_{name}"),
-        ]);
+        let mut print = Command::new(root.join(format!("target/debug/examples/openapi_{name}")));
         let document = process::output(&mut print)?;
         let path = folder.join(file);
         let committed = fs::read(&path).unwrap_or_default();

@@ -622,7 +622,7 @@ fn an_aircraft_is_kept_from_a_daemon_that_does_not_take_it_up_or_comes_too_late(
 
 /// A process that waited for a processor for this share of the time, per cent.
 fn process(now: Instant, state: ProcessState, waited_percent: u64) -> Process {
-    let passed_ms = now.as_millis() as u64;
+    let passed_ms = now.as_millis();
     let waited = Duration::from_millis(passed_ms * waited_percent / 100);
     Process { state, ran: Duration::ZERO, waited, load_percent: 2_310 }
 }

@@ -14,6 +14,8 @@ use super::sky::{Sky, Taken};
 /// A partition ends after this (the drill's subject).
 const PARTITION: Duration = Duration::from_secs(30);
 
+/// A pilot stops a drift towards an aircraft on the ground at this distance, by eye.
+const STOPS_WITHIN_M: f64 = 8.0;
 /// A pilot who sees that his switch did nothing turns it once more.
 pub(super) const TURNS_AGAIN: Duration = Duration::from_secs(2);
 
@@ -68,6 +70,14 @@ pub(super) fn is_overridden(sky: &Sky, vehicle: usize) -> bool {
     sky.struck[vehicle].pilot.is_some_and(differs)
 }
 
+/// Returns whether a pilot sees an aircraft on the ground near theirs: it cannot make way, and the pilot does not let
+/// their own drift onto it.
+fn drifts_over_one_that_stands(sky: &Sky, vehicle: usize) -> bool {
+    let stands = |i: usize| sky.world.truth(i).landed && !sky.world.truth(i).armed;
+    let flies = !sky.world.truth(vehicle).landed;
+    flies && (0..sky.count()).any(|i| i != vehicle && stands(i) && sky.apart_m(vehicle, i) < STOPS_WITHIN_M)
+}
+
 pub(super) struct Faults {
     /// When each step of the script is due, once its stage has come.
     due: Vec<Option<Instant>>,
@@ -96,7 +106,10 @@ impl Faults {
         let now = sky.world.now();
         for vehicle in 0..sky.count() {
             let Some(taken) = sky.struck[vehicle].pilot else { continue };
-            if taken.mode != Mode::Land && now >= taken.since + sky.script.pilot_hover {
+            if taken.mode == Mode::AltHold && drifts_over_one_that_stands(sky, vehicle) {
+                sky.take_by_pilot(vehicle, Mode::Loiter);
+                sky.note(&format!("aircraft {}: its pilot stops its drift", vehicle + 1));
+            } else if taken.mode != Mode::Land && now >= taken.since + sky.script.pilot_hover {
                 sky.take_by_pilot(vehicle, Mode::Land);
             } else if taken.turns == 1 && now >= taken.since + TURNS_AGAIN && is_overridden(sky, vehicle) {
                 sky.take_by_pilot(vehicle, taken.mode);

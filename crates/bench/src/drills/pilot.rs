@@ -13,6 +13,8 @@ use crate::scenario::ORIGIN;
 
 /// A pilot lands no nearer to another aircraft, by eye.
 const CLEAR_BELOW_M: f64 = 12.0;
+/// A leader that has not taken off by then does not fly: longer than the pilot's attempts to arm.
+const TAKES_OFF_WITHIN: Duration = Duration::from_secs(180);
 /// By then a leader has climbed and its followers follow.
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(20);
 /// A pilot sees a multicopter no further away, metres.
@@ -22,6 +24,8 @@ const LAGS_MOST_M: f64 = 45.0;
 
 pub(super) struct Pilot {
     reaction: Reaction,
+    /// Since when the followers wait for the leader.
+    waits_since: Option<Instant>,
     /// Since when the leader is in the air.
     flies_since: Option<Instant>,
     trouble_at: Option<Instant>,
@@ -35,6 +39,7 @@ impl Pilot {
     pub(super) fn new(reaction: Reaction) -> Self {
         Self {
             reaction,
+            waits_since: None,
             flies_since: None,
             trouble_at: None,
             stopped: false,
@@ -60,6 +65,12 @@ impl Pilot {
         }
         if !sky.world.motion(FIRST).landed {
             self.flies_since.get_or_insert(now);
+        }
+        let waits_since = *self.waits_since.get_or_insert(now);
+        if self.flies_since.is_none() && now >= waits_since + TAKES_OFF_WITHIN {
+            self.stopped = true;
+            self.stop(sky, operator);
+            return;
         }
         if self.trouble_at.is_none() && self.flies_since.is_some_and(|since| sees_trouble(sky, since)) {
             self.trouble_at = Some(now);

@@ -147,7 +147,7 @@ fn place(text: &str) -> Result<GeoPoint, String> {
 impl Options {
     fn request(&self) -> MissionFileOptions {
         let mut options = MissionFileOptions {
-            home: self.home.clone(),
+            home: self.home,
             kml_height_least_m: self.kml_height_least_m,
             height_most_m: self.height_most_m,
             distance_most_m: self.distance_most_m,

@@ -14,8 +14,12 @@ use crate::rng::{Pcg64Mcg, child, uniform};
 
 /// No climb takes longer than this; then the programme continues.
 const CLIMB_MOST: Duration = Duration::from_secs(60);
-/// The gesture that arms is held for this long at most; then the pilot ends the programme.
+/// The arming gesture is held for this long at most.
 const ARM_MOST: Duration = Duration::from_secs(10);
+/// Pause between two attempts to arm: a refusal often passes, for example one for a missing position.
+const ARM_PAUSE: Duration = Duration::from_secs(10);
+/// A pilot whose attempts fail for this long stays on the ground.
+const ARM_TRIES: Duration = Duration::from_secs(150);
 /// A pilot is no metronome: durations vary by this part.
 const VARIATION: f64 = 0.03;
 
@@ -162,7 +166,11 @@ impl Synthetic {
             let held = now.since(since);
             let (sticks, over) = match self.programme.get(self.movement) {
                 None => return Sticks::DOWN,
-                Some(Movement::Arm) => (Sticks::ARM, seen.armed || held >= ARM_MOST),
+                Some(Movement::Arm) if !seen.armed && held >= ARM_TRIES => return Sticks::DOWN,
+                Some(Movement::Arm) => {
+                    let is_try = held.as_micros() % (ARM_MOST + ARM_PAUSE).as_micros() < ARM_MOST.as_micros();
+                    (if is_try { Sticks::ARM } else { Sticks::DOWN }, seen.armed)
+                }
                 Some(Movement::Hold { sticks, time }) => (*sticks, held >= *time),
                 Some(Movement::Climb { to_m, throttle_us }) => {
                     // What the climb continues after the stick is centred: about a second of it.

@@ -113,15 +113,16 @@ impl Row<'_> {
 /// When that takes 200 s.
 pub(crate) fn operate(world: &mut World, count: usize, mut done: impl FnMut(&mut World) -> bool) {
     let mut set_up = vec![false; count];
+    let mut started = vec![];
     while !done(world) {
         world.run_until(world.now() + Duration::from_millis(200));
-        assert!(world.now() < Instant::from_secs(200), "not done: {:?}", world.log());
+        assert!(world.now() < Instant::from_secs(200), "not done: {started:?}: {:?}", world.log());
         for (i, set_up) in set_up.iter_mut().enumerate() {
             let id = format!("{}", world.now().as_millis());
             if !*set_up {
                 *set_up = world.command(i, &id, Command::Setup) == Reply::Accepted;
             } else if (0..count).all(|j| world.phase(j) == Phase::Ready) {
-                (0..count).for_each(|j| drop(world.command(j, "start", Command::Start)));
+                started = (0..count).map(|j| world.command(j, "start", Command::Start)).collect();
             }
         }
     }

@@ -162,6 +162,9 @@ pub(super) struct Script {
     pub(super) draws: Draws,
 }
 
+/// Draws the script of a protocol for so many aircraft.
+type Draw = fn(Kind, Protocol, &mut Streams, usize) -> Script;
+
 impl Script {
     /// Draws the drill of a kind and a seed.
     #[cfg(test)]
@@ -172,7 +175,7 @@ impl Script {
     /// Draws with other numbers first than those of the seed.
     pub(super) fn redraw(kind: Kind, seed: u64, conditions: Conditions, draws: &Draws) -> Self {
         let protocol = kind.protocol(seed);
-        let (draw, consumer): (fn(Kind, Protocol, &mut Streams, usize) -> Self, _) = match protocol {
+        let (draw, consumer): (Draw, &str) = match protocol {
             Protocol::FollowMe => (follow::draw, "follow scenario"),
             Protocol::Muscop => (swarm::draw, "drill scenario"),
             Protocol::Mbcap | Protocol::Mission | Protocol::Sweep => (own::draw, "own scenario"),
@@ -193,6 +196,9 @@ impl Script {
 
     /// The same with more room, where the aircraft refuse to be set up: one after the other, and then farther apart.
     pub(super) fn ease(&mut self) {
+        if self.is_formation() {
+            self.scenario.ground_distance_m += EASED_BY_M;
+        }
         match &mut self.scenario.task {
             Task::Swarm(task) if task.take_off == Manner::Simultaneous => task.take_off = Manner::Sequential,
             Task::Swarm(task) => task.distance_m += EASED_BY_M,
