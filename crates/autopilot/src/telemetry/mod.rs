@@ -126,7 +126,7 @@ pub struct Telemetry {
     pub firmware: Option<Firmware>,
     /// The last home report.
     pub home: Option<Position>,
-    /// When it was received.
+    /// When it was received; absent where that was before the motors were armed.
     pub home_at: Option<Instant>,
     /// The last position that was reported with the motors off: ArduCopter sets its home there when it is armed.
     pub disarmed_position: Option<Position>,
@@ -260,6 +260,8 @@ impl Telemetry {
         let arming = core::mem::replace(&mut self.armed, is_armed) != is_armed && !is_first;
         if arming && is_armed {
             self.armed_position = self.disarmed_position;
+            // The autopilot has set home here. Its earlier reports are of another.
+            self.home_at = None;
         }
         let mode = self.mode_number.replace(m.custom_mode).is_some_and(|before| before != m.custom_mode);
         HeartbeatChange { mode, arming }
@@ -387,6 +389,12 @@ impl Telemetry {
     /// The mode, if it is one of [`Mode`].
     pub fn mode(&self) -> Option<Mode> {
         self.mode_number.and_then(Mode::from_number)
+    }
+
+    /// Returns the position of home: in flight as it was reported since the arming, else the position of the arming.
+    pub fn returns_to(&self) -> Option<Position> {
+        let reported = self.home.filter(|_| self.armed && self.home_at.is_some());
+        reported.or(self.disarmed_position).or(self.home)
     }
 
     /// Whether a frame came within [`LINK_TIMEOUT`].
