@@ -177,7 +177,8 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
     if let Some(several) = identity::several(t, now) {
         check(several.name, false, several.detail);
     }
-    check("flight controller", t.is_up(now), identity::line(t, now));
+    let is_certain = t.identification.replaced().is_none();
+    check("flight controller", t.is_up(now) && is_certain, identity::line(t, now));
     check(
         "ArduCopter",
         t.is_copter == Some(true),
