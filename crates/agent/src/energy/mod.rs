@@ -12,8 +12,8 @@
 //! In addition two voltages under load count where they are configured, as ArduPilot's `BATT_LOW_VOLT` and `BATT_CRT_VOLT`
 //! (<https://ardupilot.org/copter/docs/failsafe-battery.html>): below the first for [`Reserve::below_for_s`] the aircraft ends its
 //! flight as if its charge did not last, below the second it lands where it is, also on its way home. One report that is not below
-//! restarts the time: a climb takes the voltage down for seconds, and no return begins for that. The states *critical* and
-//! *emergency* that the autopilot reports of a battery count in the same way.
+//! restarts the time: a climb takes the voltage down for seconds, and no return begins for that. Of the states that the autopilot
+//! reports of a battery, *critical* counts as the first voltage, *failed* and *emergency* as the second.
 
 mod air;
 mod falls;
@@ -31,8 +31,8 @@ use wingbeat_protocol::{Command, ConfigError, EndFlight, Input, Phase, Severity,
 use crate::takeover::Authority;
 use crate::{Agent, Coordination, Outputs};
 use air::Air;
-pub(crate) use gauge::{Gauge, worst};
-use gauge::{LAND, RETURN, millivolts};
+pub(crate) use gauge::{Gauge, millivolts, worst};
+use gauge::{LAND, RETURN};
 use paths::{Home, Reckoning, Speeds};
 
 /// What is kept of the battery, and how fast the way home is reckoned.
@@ -58,7 +58,8 @@ pub struct Reserve {
     /// Airspeed of the aircraft at its greatest lean, metres per second; the swarm's, or the usual one of the autopilot's version,
     /// where it is not stated.
     pub airspeed_m_s: Option<f64>,
-    /// Batteries that do not carry the flight, a bit for each, the lowest for the first: nothing is judged by them.
+    /// Batteries that do not carry the flight, a bit for each, the lowest for the first: nothing is judged by them, also by the
+    /// guardian.
     pub other_batteries: u16,
 }
 
@@ -245,11 +246,12 @@ impl Agent {
         let (reserve, view) = (self.config.energy.as_ref()?, self.protocol.view());
         let left = self.gauge.time_left(now, reserve, &self.telemetry)?;
         let route = self.protocol.route();
-        let needed = self.reckoning(reserve, &view).rest_of_route(route)?;
+        let reckoning = self.reckoning(reserve, &view);
+        let (needed, airspeed_m_s) = (reckoning.rest_of_route(route)?, reckoning.air.assumed_m_s());
         if view.is_piloted || route.is_empty() {
             return None;
         }
-        Some(Need { left, needed, percent: self.gauge.charge_for(reserve, needed) })
+        Some(Need { left, needed, percent: self.gauge.charge_for(reserve, needed), airspeed_m_s })
     }
 
     /// Returns the flight against the battery as it is shown.
@@ -504,6 +506,8 @@ pub(crate) struct Need {
     pub(crate) needed: Duration,
     /// The charge that this takes, per cent: more than 100 where no battery of this kind lasts.
     pub(crate) percent: Option<f64>,
+    /// The airspeed, where it is assumed and there is a wind, metres per second.
+    pub(crate) airspeed_m_s: Option<f64>,
 }
 
 #[cfg(test)]
