@@ -286,7 +286,7 @@ mod tests {
             let mut streams = Streams::new(Instant::ZERO, Duration::from_millis(250));
             let version = AUTOPILOT_VERSION_DATA { flight_sw_version, ..AUTOPILOT_VERSION_DATA::DEFAULT };
             streams.on_message(Instant::ZERO, &MavMessage::AUTOPILOT_VERSION(version));
-            let mut count = |streams: &mut Streams, from_s: u64| {
+            let count = |streams: &mut Streams, from_s: u64| {
                 let (mut asked, mut intervals) = (0, 0);
                 for ms in (from_s * 1_000..from_s * 1_000 + 20_000).step_by(100) {
                     let now = Instant::from_millis(ms);

@@ -74,6 +74,8 @@ pub struct Identification {
     /// The known one that was replaced. The operator has not confirmed that yet.
     replaced: Option<u8>,
     systems: Vec<System, SYSTEMS_MAX>,
+    /// Ids that were received, a bit for each: of more than [`SYSTEMS_MAX`] each is named once, too.
+    received: [u32; 8],
 }
 
 impl Identification {
@@ -137,7 +139,11 @@ impl Identification {
         {
             *oldest = system;
         }
-        true
+        let bit = 1 << (system_id % 32);
+        let Some(word) = self.received.get_mut(usize::from(system_id / 32)) else { return false };
+        let is_first = *word & bit == 0;
+        *word |= bit;
+        is_first
     }
 
     /// Judges a heartbeat of a flight controller.
@@ -359,5 +365,18 @@ mod tests {
         assert_eq!(speaks(&mut line, 2, 0), (Some(2), Some(1), Some(1)));
         assert_eq!(speaks(&mut line, 3, 200), (Some(3), Some(1), Some(1)));
         assert_eq!(speaks(&mut line, 1, 400), (Some(1), None, Some(1)));
+    }
+
+    #[test]
+    fn of_many_systems_each_is_named_once() {
+        let mut line = Identification::new(Some(1));
+        let mut named = 0;
+        for second in 0..20 {
+            for system_id in 2..22 {
+                let judged = line.judge(Instant::from_secs(second), system_id, COPTER, false, None);
+                named += usize::from(judged == Judged::Other(true));
+            }
+        }
+        assert_eq!(named, 20);
     }
 }
