@@ -149,7 +149,14 @@ fn battery(config: &Config, t: &Telemetry, parameters: &Watch, energy: Option<Ne
                 Some(_) => text!("no charge would do: shorten it"),
                 None => text!("charge it"),
             };
-            (false, text!("{of}{p} %, {voltage}; lasts {left_s} s, the flight takes {needed_s} s: {cure}"))
+            let assumed = need.airspeed_m_s.map(|m_s| text!("; energy.airspeed_m_s {m_s:.1} assumed"));
+            let assumed = assumed.unwrap_or_default();
+            (
+                false,
+                text!(
+                    "{of}{p} %, {voltage}; lasts {left_s} s, the flight takes {needed_s} s: {cure}{assumed}"
+                ),
+            )
         }
         Some(need) => {
             let (left_s, needed_s) = (need.left.as_secs(), need.needed.as_secs());
@@ -177,7 +184,8 @@ pub(crate) fn preflight(judged: Preflight<'_>, now: Instant) -> Vec<Check, CHECK
     if let Some(several) = identity::several(t, now) {
         check(several.name, false, several.detail);
     }
-    check("flight controller", t.is_up(now), identity::line(t, now));
+    let is_certain = t.identification.replaced().is_none();
+    check("flight controller", t.is_up(now) && is_certain, identity::line(t, now));
     check(
         "ArduCopter",
         t.is_copter == Some(true),

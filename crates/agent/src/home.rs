@@ -33,6 +33,11 @@ fn shown(off_m: f64) -> Text {
 
 /// Returns why no return is safe.
 pub(crate) fn refusal(t: &Telemetry) -> Option<Text> {
+    if t.system_id.is_some() && t.home.is_none() {
+        return Some(text!(
+            "home not known: the flight controller has not reported one; wait for its position"
+        ));
+    }
     let off = shown(off_m(t)?);
     Some(text!("home is {off} from where it stands: set home here, or restart the flight controller"))
 }
@@ -83,5 +88,7 @@ mod tests {
             assert!(refused.is_none_or(|refused| found.clone().unwrap().contains(refused)), "{found:?}");
             assert!(found.is_none_or(|line| line.len() < 100));
         }
+        let silent = Telemetry { system_id: Some(1), ..t(None, here, None, false) };
+        assert!(refusal(&silent).is_some_and(|line| line.starts_with("home not known") && line.len() < 87));
     }
 }

@@ -66,7 +66,9 @@ pub(crate) fn line(t: &Telemetry, now: Instant) -> Text {
         (Some(at), _) if !t.is_up(now) => text!("silent for {} ms", now.since(at).as_millis()),
         (Some(_), _) => match (t.identification.replaced(), t.system_id) {
             (Some(before), Some(id)) => {
-                text!("heartbeats received; system {id} has replaced system {before}")
+                text!(
+                    "system {id} has replaced system {before}: if that is right, set autopilot.system_id = {id}"
+                )
             }
             (None, _) | (_, None) => text!("heartbeats received"),
         },

@@ -868,6 +868,7 @@ impl Agent {
             TelemetryEvent::Heartbeat(change) => self.judge_heartbeat(now, change, out),
             TelemetryEvent::Identified(vehicle) => {
                 self.forget_autopilot(now);
+                self.parameters.forget(now);
                 self.judge_first_heartbeat(now, out);
                 self.forget_flight(now);
                 if vehicle.is_copter() {

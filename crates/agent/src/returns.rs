@@ -96,6 +96,8 @@ enum Job {
 pub(crate) struct Returns {
     pilots: [Option<Value>; COUNT],
     units: Units,
+    /// Whether the autopilot writes the speeds of legs into its own: the pilot's is restored also where it is the planned one.
+    is_rewritten: bool,
     /// The parameter that is being overridden, or restored.
     under_way: Option<(usize, Option<Wanted>)>,
     job: Option<Job>,
@@ -108,8 +110,16 @@ impl Returns {
     }
 
     /// Begins to set the speed of AUTO, metres per second; `reported` is the pilot's, under its name, where the autopilot has
-    /// reported it. Under its other name it is read anew, in its own unit: not by a rounding less than the pilot's is restored.
-    pub(crate) fn set_speed(&mut self, now: Instant, speed_m_s: f64, reported: Option<(Name, Value)>) {
+    /// reported it. Under its other name it is read again, in its own unit: not by a rounding less than the pilot's is restored.
+    /// `is_rewritten` is true where the autopilot writes the speeds of legs into it.
+    pub(crate) fn set_speed(
+        &mut self,
+        now: Instant,
+        speed_m_s: f64,
+        reported: Option<(Name, Value)>,
+        is_rewritten: bool,
+    ) {
+        self.is_rewritten = is_rewritten;
         let wanted = Wanted::Speed(speed_m_s);
         self.begin(wanted);
         let Some((usual, _)) = Units::Centimetres.name(SPEED) else { return };
@@ -119,7 +129,7 @@ impl Returns {
         }
         self.units = Units::Centimetres;
         let ours = self.units.overridden(SPEED, wanted);
-        if pilots == ours {
+        if pilots == ours && !is_rewritten {
             // Nothing is owed. It is written all the same: the report may be old.
             self.job = Some(Job::Set(Write::new(now, Names::one(usual), ours)));
         } else {
@@ -267,7 +277,7 @@ impl Returns {
                     let pilots = job.value().map(|(_, value)| value);
                     let wanted = override_with.map(|wanted| self.units.overridden(index, wanted));
                     // The pilot's speed is the planned one: nothing is written, and nothing owed.
-                    if index == SPEED && pilots == wanted {
+                    if index == SPEED && pilots == wanted && !self.is_rewritten {
                         self.under_way = Some((index + 1, override_with));
                     } else {
                         self.pilots[index] = pilots;
@@ -374,12 +384,12 @@ mod tests {
         for (name, pilots, ours) in [("WPNAV_SPEED", 500.0, 800.0), ("WP_SPD", 5.0, 8.0)] {
             let mut autopilot = Autopilot(BTreeMap::from([(name.to_string(), (pilots, real))]));
             let mut returns = Returns::default();
-            returns.set_speed(Instant::ZERO, 8.0, None);
+            returns.set_speed(Instant::ZERO, 8.0, None, false);
             assert_eq!(run(&mut returns, &mut autopilot), Progress::Done, "{name}");
             assert_eq!((autopilot.values(), returns.is_height_overridden()), (std::vec![ours], false));
             assert_eq!(returns.pilots(), std::format!("{name} {pilots}").as_str());
             // A second route keeps what the pilot had before the first.
-            returns.set_speed(Instant::ZERO, 9.0, None);
+            returns.set_speed(Instant::ZERO, 9.0, None, false);
             assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
             let owed: std::vec::Vec<Owed> = returns.owed().collect();
             assert_eq!((owed.len(), owed[0].name.as_str(), owed[0].pilots), (1, name, Value::Real(pilots)));
@@ -391,14 +401,14 @@ mod tests {
             assert_eq!((autopilot.values(), next.are_overridden()), (std::vec![pilots], false));
             // The planned speed is the pilot's.
             let mut same = Returns::default();
-            same.set_speed(Instant::ZERO, 5.0, None);
+            same.set_speed(Instant::ZERO, 5.0, None, false);
             assert_eq!(run(&mut same, &mut autopilot), Progress::Done);
             assert!(!same.are_overridden());
             // What was reported is not asked for again; under the other name it is, for its own unit.
             let reported = (Name::new(name).unwrap(), Value::Real(500.0));
             for (speed_m_s, owes) in [(8.0, true), (5.0, false)] {
                 let mut known = Returns::default();
-                known.set_speed(Instant::ZERO, speed_m_s, Some(reported));
+                known.set_speed(Instant::ZERO, speed_m_s, Some(reported), false);
                 assert_eq!(run(&mut known, &mut autopilot), Progress::Done);
                 assert_eq!(known.owed().next().map(|owed| owed.pilots), owes.then_some(Value::Real(pilots)));
                 known.restore();
@@ -407,9 +417,27 @@ mod tests {
             }
         }
         let mut without = Returns::default();
-        without.set_speed(Instant::ZERO, 8.0, None);
+        without.set_speed(Instant::ZERO, 8.0, None, false);
         let progress = run(&mut without, &mut Autopilot(BTreeMap::new()));
         assert!(matches!(progress, Progress::Failed(_)), "{progress:?}");
+    }
+
+    #[test]
+    fn a_speed_that_legs_are_written_into_is_restored_also_where_it_is_the_planned_one() {
+        let real = MavParamType::MAV_PARAM_TYPE_REAL32;
+        let name = "WPNAV_SPEED";
+        for reported in [None, Some((Name::new(name).unwrap(), Value::Real(500.0)))] {
+            let mut autopilot = Autopilot(BTreeMap::from([(name.to_string(), (500.0, real))]));
+            let mut returns = Returns::default();
+            returns.set_speed(Instant::ZERO, 5.0, reported, true);
+            assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
+            assert!(returns.are_overridden(), "{reported:?}");
+            // A leg of 2 m/s, as 3.5.7 flies it.
+            autopilot.0.insert(name.to_string(), (200.0, real));
+            returns.restore();
+            assert_eq!(run(&mut returns, &mut autopilot), Progress::Done);
+            assert_eq!(autopilot.values(), std::vec![500.0]);
+        }
     }
 
     fn run(returns: &mut Returns, autopilot: &mut Autopilot) -> Progress {

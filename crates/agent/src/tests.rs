@@ -18,9 +18,9 @@ mod rejoin;
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::dialect::{
     AUTOPILOT_VERSION_DATA, EKF_STATUS_REPORT_DATA, EkfStatusFlags, GLOBAL_POSITION_INT_DATA,
-    GPS_RAW_INT_DATA, GpsFixType, HEARTBEAT_DATA, MavAutopilot, MavMessage, MavModeFlag, MavParamError,
-    MavParamType, MavSeverity, MavType, PARAM_ERROR_DATA, PARAM_VALUE_DATA, STATUSTEXT_DATA, SYS_STATUS_DATA,
-    SYSTEM_TIME_DATA,
+    GPS_RAW_INT_DATA, GpsFixType, HEARTBEAT_DATA, HOME_POSITION_DATA, MavAutopilot, MavMessage, MavModeFlag,
+    MavParamError, MavParamType, MavSeverity, MavType, PARAM_ERROR_DATA, PARAM_VALUE_DATA, STATUSTEXT_DATA,
+    SYS_STATUS_DATA, SYSTEM_TIME_DATA,
 };
 use wingbeat_wire::{Ending, Message, Roster, Signer, VehicleId};
 
@@ -111,6 +111,11 @@ impl Bench {
                 satellites_visible: 12,
                 ..Default::default()
             }),
+            MavMessage::HOME_POSITION(HOME_POSITION_DATA {
+                latitude: 394_825_940,
+                longitude: -3_462_650,
+                ..Default::default()
+            }),
             MavMessage::SYS_STATUS(SYS_STATUS_DATA {
                 voltage_battery: 12_400,
                 battery_remaining: 95,
@@ -196,8 +201,12 @@ impl Bench {
             | MavMessage::TIMESYNC(_) => true,
             MavMessage::COMMAND_LONG(c) => {
                 use wingbeat_autopilot::dialect::MavCmd;
-                let asks = MavCmd::MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES;
-                c.command == MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL || c.command == asks
+                let asks = [
+                    MavCmd::MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES,
+                    MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL,
+                    MavCmd::MAV_CMD_GET_HOME_POSITION,
+                ];
+                asks.contains(&c.command)
             }
             _ => false,
         };

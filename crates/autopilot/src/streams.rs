@@ -4,16 +4,19 @@
 //! The first request is MAV_CMD_SET_MESSAGE_INTERVAL. ArduCopter 3.5.7 may refuse that; from then on
 //! REQUEST_DATA_STREAM follows, one group at a time at the rate of the group's fastest message. An autopilot that
 //! does not answer at all gets both in turn.
+//!
+//! ArduCopter reports home when that is set, which an agent that starts later misses. It is requested until it is received; from
+//! 4.x on it is also sent each [`HOME_INTERVAL`].
 
-// MAVLink deprecates REQUEST_AUTOPILOT_CAPABILITIES, which 3.5.7 needs.
+// MAVLink deprecates REQUEST_AUTOPILOT_CAPABILITIES and GET_HOME_POSITION, which 3.5.7 needs.
 #![allow(deprecated)]
 
 use heapless::Vec;
-use mavlink::Message;
+use mavlink::{Message, MessageData};
 use wingbeat_geo::{Duration, Instant};
 
 use crate::codec::BufferFull;
-use crate::dialect::{MavCmd, MavMessage, MavResult, REQUEST_DATA_STREAM_DATA};
+use crate::dialect::{HOME_POSITION_DATA, MavCmd, MavMessage, MavResult, REQUEST_DATA_STREAM_DATA};
 use crate::identity::Firmware;
 use crate::job::{AUTOPILOT_COMPONENT_ID, Transmit};
 use crate::telemetry::{self, REQUESTS_MAX, StreamRequest};
@@ -35,6 +38,9 @@ pub struct Streams {
     /// Intervals of single messages were refused: only groups can be asked for.
     groups_only: bool,
     version_requested_at: Option<Instant>,
+    home_requested_at: Option<Instant>,
+    is_home_received: bool,
+    is_home_streamed: bool,
     /// Major version of the firmware, once it is known.
     major: Option<u8>,
     due: Instant,
@@ -44,6 +50,10 @@ pub struct Streams {
 const POLL_PERIOD: Duration = Duration::from_millis(200);
 /// A request is repeated, the other way, when its message stays away for so long.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest time between two reports of home.
+const HOME_INTERVAL: Duration = Duration::from_secs(10);
+/// Intervals of single messages are requested from this major version on, where none stays away.
+const INTERVALS_SINCE: u8 = 4;
 
 impl Streams {
     /// Position every `position_interval`, the rest each second or faster as needed.
@@ -53,6 +63,9 @@ impl Streams {
             streams: telemetry::requests(position_interval).into_iter().map(stream).collect(),
             groups_only: false,
             version_requested_at: None,
+            home_requested_at: None,
+            is_home_received: false,
+            is_home_streamed: false,
             major: None,
             due: now,
         }
@@ -80,6 +93,7 @@ impl Streams {
                 }
             }
             MavMessage::AUTOPILOT_VERSION(m) => self.major = Some(Firmware::of(m).version.major),
+            MavMessage::HOME_POSITION(_) => self.is_home_received = true,
             _ => {
                 let id = message.message_id();
                 if let Some(stream) = self.streams.iter_mut().find(|stream| stream.request.id == id) {
@@ -94,6 +108,7 @@ impl Streams {
             (stream.requests, stream.received_at, stream.requested_at) = (0, None, None);
         }
         (self.version_requested_at, self.major, self.due) = (None, None, now);
+        (self.home_requested_at, self.is_home_received, self.is_home_streamed) = (None, false, false);
         self.groups_only = false;
     }
     /// Asks for the first message that stays away.
@@ -149,6 +164,23 @@ impl Streams {
             let params = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
             transmit.command(MavCmd::MAV_CMD_REQUEST_AUTOPILOT_CAPABILITIES, params)?;
             self.version_requested_at = Some(now);
+        } else {
+            self.request_home(now, transmit)?;
+        }
+        Ok(())
+    }
+
+    fn request_home(&mut self, now: Instant, transmit: &mut Transmit<'_>) -> Result<(), BufferFull> {
+        let has_waited = self.home_requested_at.is_none_or(|at| now.since(at) >= PATIENCE);
+        let has_intervals = !self.groups_only && self.major.is_some_and(|major| major >= INTERVALS_SINCE);
+        if !self.is_home_received && has_waited {
+            transmit.command(MavCmd::MAV_CMD_GET_HOME_POSITION, [0.0; 7])?;
+            self.home_requested_at = Some(now);
+        } else if has_intervals && !self.is_home_streamed {
+            let interval_us = HOME_INTERVAL.as_micros() as f32;
+            let params = [HOME_POSITION_DATA::ID as f32, interval_us, 0.0, 0.0, 0.0, 0.0, 0.0];
+            transmit.command(MavCmd::MAV_CMD_SET_MESSAGE_INTERVAL, params)?;
+            self.is_home_streamed = true;
         }
         Ok(())
     }
@@ -245,6 +277,34 @@ mod tests {
                 }
             }
             assert_eq!(winds, expected, "{flight_sw_version:x}");
+        }
+    }
+
+    #[test]
+    fn home_is_requested_until_it_comes_and_streamed_where_the_firmware_sends_it() {
+        for (flight_sw_version, streamed) in [(0x0305_07ff, 0), (0x0406_02ff, 1)] {
+            let mut streams = Streams::new(Instant::ZERO, Duration::from_millis(250));
+            let version = AUTOPILOT_VERSION_DATA { flight_sw_version, ..AUTOPILOT_VERSION_DATA::DEFAULT };
+            streams.on_message(Instant::ZERO, &MavMessage::AUTOPILOT_VERSION(version));
+            let count = |streams: &mut Streams, from_s: u64| {
+                let (mut asked, mut intervals) = (0, 0);
+                for ms in (from_s * 1_000..from_s * 1_000 + 20_000).step_by(100) {
+                    let now = Instant::from_millis(ms);
+                    for stream in &mut streams.streams {
+                        stream.received_at = Some(now);
+                    }
+                    for message in sent(|t| streams.poll(now, t).unwrap()) {
+                        intervals += usize::from(requested(&message) == Some(HOME_POSITION_DATA::ID));
+                        asked += usize::from(matches!(&message, MavMessage::COMMAND_LONG(c)
+                            if c.command == MavCmd::MAV_CMD_GET_HOME_POSITION));
+                    }
+                }
+                (asked, intervals)
+            };
+            let (asked, intervals) = count(&mut streams, 0);
+            assert!(asked >= 5 && intervals == streamed, "{flight_sw_version:x}: {asked} {intervals}");
+            streams.on_message(Instant::from_secs(20), &MavMessage::HOME_POSITION(Default::default()));
+            assert_eq!(count(&mut streams, 20), (0, 0), "{flight_sw_version:x}");
         }
     }
 

@@ -28,7 +28,7 @@ use wingbeat_autopilot::{
         signing::{Key, Signer, Timestamp},
     },
     data_flash::{self, DataFlash, ENTRIES_MAX, LogEntry, LogProgress},
-    job::TRANSMIT_LEN_MAX,
+    job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX},
 };
 use wingbeat_geo::Instant;
 use wingbeat_record::store;
@@ -189,16 +189,26 @@ impl Fetcher {
         Ok(self.progress())
     }
 
-    /// Takes what the autopilot sent. What the agent is to have of it: all, but what carries logs while they are fetched.
-    pub(crate) fn filter(&mut self, now: Instant, bytes: Vec<u8>) -> Vec<u8> {
+    /// Takes the bytes of the line to the flight controller whose system id this is. Returns the agent's share: all, but the
+    /// messages of that flight controller that carry logs while they are fetched.
+    pub(crate) fn filter(&mut self, now: Instant, system_id: u8, bytes: Vec<u8>) -> Vec<u8> {
         if !self.is_active() {
             return bytes;
         }
         let (mut others, flash) = (Vec::with_capacity(bytes.len()), &mut self.flash);
         self.finder.push(now, &bytes, |raw| {
+            let mut is_taken = false;
             if OF_LOGS.contains(&raw.message_id()) {
-                Decoder::default().push(raw.bytes(), |frame| flash.on_message(now, &frame.message));
-            } else {
+                Decoder::default().push(raw.bytes(), |frame| {
+                    // Another aircraft's log on the same line is not this one's.
+                    is_taken = frame.header.system_id == u32::from(system_id)
+                        && frame.header.component_id == AUTOPILOT_COMPONENT_ID;
+                    if is_taken {
+                        flash.on_message(now, &frame.message);
+                    }
+                });
+            }
+            if !is_taken {
                 others.extend_from_slice(raw.bytes());
             }
         });
@@ -381,6 +391,7 @@ impl Fetcher {
 
 #[cfg(test)]
 mod tests {
+    use wingbeat_autopilot::codec::{MavHeader, encode_v2};
     use wingbeat_autopilot::dialect::{LOG_DATA_DATA, LOG_ENTRY_DATA, MavMessage};
 
     use super::*;
@@ -399,12 +410,9 @@ mod tests {
         messages
     }
 
-    fn frame(message: &MavMessage) -> Vec<u8> {
-        let mut bytes = heapless::Vec::<u8, TRANSMIT_LEN_MAX>::new();
-        let mut sequence = 0;
-        let mut transmit =
-            Transmit { system_id: 1, sequence: &mut sequence, framing: Framing::V2, bytes: &mut bytes };
-        transmit.send(message).unwrap();
+    fn frame(system_id: u32, message: &MavMessage) -> Vec<u8> {
+        let mut bytes = heapless::Vec::<u8, 300>::new();
+        encode_v2(MavHeader { system_id, component_id: 1, sequence: 0 }, message, &mut bytes).unwrap();
         bytes.to_vec()
     }
 
@@ -413,22 +421,26 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut fetcher = Fetcher::new(Some(folder.path()), 0, None);
         assert_eq!((fetcher.due(at(0)), sent(&mut fetcher, 0).len()), (Instant::NEVER, 0));
-        let entry = frame(&MavMessage::LOG_ENTRY(LOG_ENTRY_DATA {
-            id: 1,
-            num_logs: 1,
-            size: 90,
-            ..Default::default()
-        }));
-        let data = frame(&MavMessage::LOG_DATA(LOG_DATA_DATA { id: 1, count: 90, ..Default::default() }));
-        let other = frame(&MavMessage::TIMESYNC(Default::default()));
+        let of = |system_id| {
+            frame(
+                system_id,
+                &MavMessage::LOG_ENTRY(LOG_ENTRY_DATA { id: 1, num_logs: 1, size: 90, ..Default::default() }),
+            )
+        };
+        let entry = of(1);
+        let data = frame(1, &MavMessage::LOG_DATA(LOG_DATA_DATA { id: 1, count: 90, ..Default::default() }));
+        let other = frame(1, &MavMessage::TIMESYNC(Default::default()));
         // Another's download.
-        assert_eq!(fetcher.filter(at(0), data.clone()), data);
+        assert_eq!(fetcher.filter(at(0), 1, data.clone()), data);
         fetcher.begin(at(0), 4).unwrap();
         assert!(matches!(sent(&mut fetcher, 0)[..], [MavMessage::LOG_REQUEST_LIST(_)]));
         let all = [other.clone(), entry.clone(), other.clone(), data].concat();
-        assert_eq!(fetcher.filter(at(1), all), [other.clone(), other].concat());
+        assert_eq!(fetcher.filter(at(1), 1, all), [other.clone(), other].concat());
+        // Another aircraft on the line answers the same request.
+        assert_eq!(fetcher.filter(at(2), 1, of(2)), of(2));
+        assert!(fetcher.turn(at(2)).is_none() && fetcher.progress().log.is_none());
         assert!(matches!(sent(&mut fetcher, 2)[..], [MavMessage::LOG_REQUEST_LIST(_)]));
-        fetcher.filter(at(3), entry);
+        fetcher.filter(at(3), 1, entry);
         assert_eq!(fetcher.turn(at(3)), None);
         assert_eq!(fetcher.progress().log.as_deref(), Some("autopilot-00001-90.bin"));
 

@@ -1192,7 +1192,8 @@ impl<R: Radio> Driver<R> {
                 if let Some(gateway) = &mut self.gateway {
                     gateway.autopilot(self.clock.now(), &bytes);
                 }
-                let bytes = self.fetcher.filter(self.clock.now(), bytes);
+                let system_id = self.agent.system_id().unwrap_or(0);
+                let bytes = self.fetcher.filter(self.clock.now(), system_id, bytes);
                 for piece in bytes.chunks(PIECE_MAX) {
                     self.feed(Input::Autopilot(piece));
                 }

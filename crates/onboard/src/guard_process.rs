@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     io::{self, ErrorKind},
     os::{
-        fd::OwnedFd,
+        fd::{AsFd, OwnedFd},
         unix::{
             fs::{FileTypeExt as _, PermissionsExt as _},
             net::UnixStream as StdStream,
@@ -241,7 +241,10 @@ impl Process {
         self.guardian.handle(now, input, &mut self.out);
         self.perform();
         if self.out.sample {
-            let sample = self.daemon.as_ref().and_then(|daemon| daemon.pid).and_then(scheduling::sample);
+            let sample = self
+                .daemon
+                .as_ref()
+                .and_then(|daemon| scheduling::sample(daemon.pid?, daemon.process.as_ref().map(AsFd::as_fd)));
             let now = self.now();
             self.guardian.handle(now, Input::Process(sample), &mut self.out);
             self.perform();
@@ -273,6 +276,10 @@ impl Process {
             if let Err(error) = killed {
                 log(Severity::Error, &format!("the daemon cannot be killed: {error}"));
             }
+        }
+        if self.out.is_dead {
+            // A child of it may keep its socket open: the next daemon does not wait for that.
+            self.daemon = None;
         }
     }
 
@@ -448,6 +455,7 @@ mod tests {
             then: Then::default(),
             land_below_mv: 0,
             below_for_s: 10,
+            other_batteries: 0,
             endpoint: fingerprint(&endpoint.to_string()),
             signing: None,
         };

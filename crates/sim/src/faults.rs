@@ -478,6 +478,7 @@ impl Guard {
             then: Then::Land,
             land_below_mv: 0,
             below_for_s: 10,
+            other_batteries: 0,
             endpoint: last.endpoint,
             signing: None,
         };

@@ -163,6 +163,7 @@ impl<C: Companion> GuardedFlight<C> {
             then: Then::Land,
             land_below_mv: 0,
             below_for_s: 10,
+            other_batteries: 0,
             endpoint: 0,
             signing: signing.clone(),
         };

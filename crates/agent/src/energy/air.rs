@@ -19,20 +19,27 @@ const STRAIGHT_M_S: f64 = 2.0;
 const STRAIGHT_FOR: Duration = Duration::from_secs(15);
 /// A level return has turned round and accelerated after this time: its velocity is smoothed from then on.
 const SETTLES_FOR: Duration = Duration::from_secs(25);
-/// The smoothed velocity of a level return counts after this time.
+/// The smoothed velocity of a level return counts alone after this time.
 const LEVEL_FOR: Duration = Duration::from_secs(45);
 /// A climb or descent faster than this limits the horizontal speed, metres per second.
 const LEVEL_M_S: f64 = 0.5;
 /// Share of the commanded speed below which the wind holds the aircraft back.
 const HELD_BACK: f64 = 0.9;
+/// Cosine of the angle within which two courses meet the same wind.
+const SAME_COURSE: f64 = 0.9;
+/// A slower wind is none, metres per second. ArduCopter reports 0 where it has not estimated one yet.
+const STILL_M_S: f64 = 0.05;
 /// A smoothed velocity that was not updated for this time is no longer one.
 const GAP: Duration = Duration::from_secs(5);
 
 /// The wind, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wind {
-    /// Velocity of the air east and north, as the autopilot estimates it or straight flight shows it, metres per second.
+    /// Velocity of the air east and north, as the autopilot estimates it, metres per second.
     Measured(DVec2),
+    /// Ground speed of straight flight on a course that the wind held back, and the stated wind for every other course, metres
+    /// per second.
+    Learnt { course: DVec2, ground_m_s: f64, stated_m_s: f64 },
     /// Speed of a wind that may come from anywhere, metres per second.
     Stated(f64),
 }
@@ -41,6 +48,8 @@ enum Wind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Air {
     airspeed_m_s: f64,
+    /// Whether the airspeed is assumed: in still air it limits nothing.
+    is_assumed: bool,
     wind: Wind,
 }
 
@@ -58,26 +67,36 @@ impl Air {
         };
         let stated_airspeed = reserve.airspeed_m_s.or(stated.and_then(|(airspeed_m_s, _)| airspeed_m_s));
         let airspeed_m_s = stated_airspeed.unwrap_or(AIRSPEED_SHARE * usual_m_s);
-        let estimated = telemetry.measured.wind.map(|wind| {
+        let estimated = telemetry.measured.wind.filter(|wind| wind.speed_m_s >= STILL_M_S).map(|wind| {
             // To where it blows.
             -DVec2::from_angle(core::f64::consts::FRAC_PI_2 - wind.from_rad) * wind.speed_m_s
         });
-        let learnt =
-            progress.held_back.map(|(course, ground_m_s)| -course * (airspeed_m_s - ground_m_s).max(0.0));
-        let wind = match estimated.or(learnt) {
-            Some(velocity_m_s) => Wind::Measured(velocity_m_s),
-            None => {
-                let of_swarm_m_s = stated.map_or(0.0, |(_, wind_m_s)| wind_m_s);
-                Wind::Stated(reserve.wind_m_s.unwrap_or(of_swarm_m_s))
-            }
+        let of_swarm_m_s = stated.map_or(0.0, |(_, wind_m_s)| wind_m_s);
+        let stated_m_s = reserve.wind_m_s.unwrap_or(of_swarm_m_s);
+        let wind = match (estimated, progress.held_back) {
+            (Some(velocity_m_s), _) => Wind::Measured(velocity_m_s),
+            (None, Some((course, ground_m_s))) => Wind::Learnt { course, ground_m_s, stated_m_s },
+            (None, None) => Wind::Stated(stated_m_s),
         };
-        Self { airspeed_m_s, wind }
+        Self { airspeed_m_s, is_assumed: stated_airspeed.is_none(), wind }
+    }
+
+    /// Returns the airspeed where it is assumed and limits a speed against the wind, metres per second.
+    pub(super) fn assumed_m_s(&self) -> Option<f64> {
+        let is_still = matches!(self.wind, Wind::Stated(wind_m_s) if wind_m_s < STILL_M_S);
+        (self.is_assumed && !is_still).then_some(self.airspeed_m_s)
     }
 
     /// Returns the ground speed on a course, a unit vector east and north, where the autopilot wants a speed.
     pub(super) fn ground_speed_m_s(&self, course: DVec2, wanted_m_s: f64) -> f64 {
+        let against = |wind_m_s: f64| {
+            let is_unlimited = self.is_assumed && wind_m_s < STILL_M_S;
+            if is_unlimited { wanted_m_s } else { self.airspeed_m_s - wind_m_s }
+        };
         let most_m_s = match self.wind {
-            Wind::Stated(wind_m_s) => self.airspeed_m_s - wind_m_s,
+            Wind::Stated(wind_m_s) => against(wind_m_s),
+            Wind::Learnt { course: learnt, ground_m_s, .. } if learnt.dot(course) > SAME_COURSE => ground_m_s,
+            Wind::Learnt { stated_m_s, .. } => against(stated_m_s),
             Wind::Measured(wind_m_s) => {
                 let along_m_s = wind_m_s.dot(course);
                 let across_m_s = wind_m_s.perp_dot(course);
@@ -109,7 +128,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Takes a position report; `commanded_m_s` is the speed of AUTO.
+    /// Takes a position report; `commanded_m_s` is the speed of AUTO on the present leg.
     pub(super) fn observe(&mut self, now: Instant, telemetry: &Telemetry, commanded_m_s: f64) {
         let velocity_m_s = telemetry.velocity_m_s;
         let mode = telemetry.mode();
@@ -130,18 +149,27 @@ impl Progress {
         self.level_since = is_level.then_some(self.level_since.unwrap_or(now));
         self.straight_since = (is_level && is_straight).then_some(self.straight_since.unwrap_or(now));
         let ground_m_s = self.smoothed_m_s.length();
-        if mode == Some(Mode::Auto)
-            && self.straight_since.is_some_and(|since| now.since(since) >= STRAIGHT_FOR)
-            && (1.0..HELD_BACK * commanded_m_s).contains(&ground_m_s)
-        {
-            self.held_back = Some((self.smoothed_m_s / ground_m_s, ground_m_s));
+        let is_settled = self.straight_since.is_some_and(|since| now.since(since) >= STRAIGHT_FOR);
+        if mode != Some(Mode::Auto) || !is_settled || ground_m_s < 1.0 {
+            return;
+        }
+        let course = self.smoothed_m_s / ground_m_s;
+        let is_same = |(learnt, _): (DVec2, f64)| learnt.dot(course) > SAME_COURSE;
+        if ground_m_s < HELD_BACK * commanded_m_s {
+            self.held_back = Some((course, ground_m_s));
+        } else if self.held_back.is_some_and(is_same) {
+            self.held_back = None;
         }
     }
 
-    /// Returns the measured speed of a return along a course, once it is measured: gusts are smoothed.
-    pub(super) fn of_return(&self, now: Instant, course: DVec2) -> Option<f64> {
-        let is_measured = self.level_since.is_some_and(|since| now.since(since) >= LEVEL_FOR);
-        (self.mode == Some(Mode::Rtl) && is_measured).then(|| self.smoothed_m_s.dot(course).max(SLOWEST_M_S))
+    /// Returns the measured speed of a return along a course, once it has settled: gusts are smoothed. Until [`LEVEL_FOR`] the
+    /// faster of the smoothed and of the present velocity counts: the aircraft may still accelerate.
+    pub(super) fn of_return(&self, now: Instant, course: DVec2, velocity_m_s: DVec2) -> Option<f64> {
+        let level_for = now.since(self.level_since.filter(|_| self.mode == Some(Mode::Rtl))?);
+        let smoothed_m_s = self.smoothed_m_s.dot(course);
+        let speed_m_s =
+            if level_for < LEVEL_FOR { smoothed_m_s.max(velocity_m_s.dot(course)) } else { smoothed_m_s };
+        (level_for >= SETTLES_FOR).then(|| speed_m_s.max(SLOWEST_M_S))
     }
 }
 
@@ -197,6 +225,21 @@ mod tests {
     }
 
     #[test]
+    fn an_assumed_airspeed_limits_nothing_in_still_air_and_a_wind_of_zero_is_not_known() {
+        let still = Air::of(&Reserve::default(), None, &blown(0.0, 0.0), &Progress::default());
+        assert_eq!((still.ground_speed_m_s(NORTH, 15.0), still.assumed_m_s()), (15.0, None));
+        let stated = Reserve { airspeed_m_s: Some(9.0), ..Reserve::default() };
+        let stated = Air::of(&stated, None, &blown(0.0, 0.0), &Progress::default());
+        assert_eq!((stated.ground_speed_m_s(NORTH, 15.0), stated.assumed_m_s()), (9.0, None));
+        // The estimate has not begun: the stated wind counts.
+        let windy = Reserve { wind_m_s: Some(3.0), ..Reserve::default() };
+        let windy = Air::of(&windy, None, &blown(0.0, 0.0), &Progress::default());
+        let assumed_m_s = AIRSPEED_SHARE * AIRSPEED_4_M_S;
+        assert_eq!(windy.ground_speed_m_s(NORTH, 15.0), assumed_m_s - 3.0);
+        assert_eq!(windy.assumed_m_s(), Some(assumed_m_s));
+    }
+
+    #[test]
     fn straight_flight_that_is_held_back_shows_the_wind_on_its_course_only() {
         let mut progress = Progress::default();
         let mut telemetry = Telemetry { measured: Default::default(), ..blown(0.0, 0.0) };
@@ -208,6 +251,17 @@ mod tests {
         let air = Air::of(&Reserve::default(), None, &telemetry, &progress);
         assert!((air.ground_speed_m_s(NORTH, 10.0) - 3.0).abs() < 0.1);
         assert_eq!(air.ground_speed_m_s(-NORTH, 10.0), 10.0);
+        assert_eq!(air.ground_speed_m_s(DVec2::X, 10.0), 10.0);
+        let windy = Reserve { wind_m_s: Some(4.0), ..Reserve::default() };
+        let air = Air::of(&windy, None, &telemetry, &progress);
+        assert_eq!(air.ground_speed_m_s(DVec2::X, 10.0), AIRSPEED_SHARE * AIRSPEED_4_M_S - 4.0);
+        // On the same course it reaches the commanded speed again: the wind has gone.
+        telemetry.velocity_m_s = DVec3::new(0.0, 10.0, 0.0);
+        for s in 40..120 {
+            progress.observe(Instant::from_secs(s), &telemetry, 10.0);
+        }
+        assert_eq!(progress.held_back, None);
+        telemetry.velocity_m_s = DVec3::new(0.0, 3.0, 0.0);
         // One that flies as fast as commanded is not held back.
         let mut progress = Progress::default();
         for s in 0..40 {
@@ -227,8 +281,14 @@ mod tests {
             let ahead_m_s = if s < 10 { -5.0 } else { 1.5 };
             telemetry.velocity_m_s = DVec3::new(0.0, ahead_m_s, 0.0);
             progress.observe(Instant::from_secs(s), &telemetry, 10.0);
-            settled = settled.or(progress.of_return(Instant::from_secs(s), NORTH).map(|m_s| (s, m_s)));
+            let velocity_m_s = telemetry.velocity_m_s.truncate();
+            let measured = progress.of_return(Instant::from_secs(s), NORTH, velocity_m_s);
+            settled = settled.or(measured.map(|m_s| (s, m_s)));
         }
-        assert_eq!(settled, Some((45, 1.5)));
+        assert_eq!(settled, Some((25, 1.5)));
+        // A gust slows it, and does not count at once.
+        let now = Instant::from_secs(60);
+        let gust = progress.of_return(now, NORTH, DVec2::ZERO);
+        assert!(gust.is_some_and(|m_s| m_s > 1.4), "{gust:?}");
     }
 }

@@ -10,12 +10,14 @@ use super::falls::Falls;
 use super::rate::{MEASURED_FROM_PERCENT, Rate};
 use super::{Reserve, SURE, holds, seconds};
 
-/// Below this height the aircraft stands, metres: hovering low costs nothing that matters here.
-const FLIES_ABOVE_M: f64 = 1.0;
+/// So near to the height of home the aircraft stands, metres: hovering low costs nothing that matters here.
+const STANDS_WITHIN_M: f64 = 1.0;
 /// A charge that stands still for so long in flight is not measured.
 const STANDS_STILL: Duration = Duration::from_secs(300);
 /// Time constant of the smoothed current, seconds.
 const CURRENT_S: f64 = 20.0;
+/// A current below this share of the largest one is that of no flight.
+const CURRENT_SHARE: f64 = 0.1;
 /// A charge that is reported so much higher than before in a flight is told, per cent.
 const RISE_PERCENT: u8 = 5;
 
@@ -37,6 +39,8 @@ pub(crate) struct Gauge {
     has_jumped: bool,
     /// The smoothed current in flight, amperes, and when it was taken.
     current: Option<(Instant, f64)>,
+    /// The largest current of this flight, amperes.
+    largest_a: f32,
     /// Capacity of the battery, milliampere hours, where the autopilot has it.
     capacity_mah: Option<f64>,
     /// How long one per cent lasted in the last flight, seconds.
@@ -83,9 +87,9 @@ impl Gauge {
         self.has_landed = false;
     }
 
-    /// Whether the aircraft flies.
+    /// Whether the aircraft flies: above its home, or below it in a valley.
     pub(super) fn flies(telemetry: &Telemetry) -> bool {
-        telemetry.armed && telemetry.height_m > FLIES_ABOVE_M
+        telemetry.armed && telemetry.height_m.abs() > STANDS_WITHIN_M
     }
 
     /// Takes what the aircraft reports of itself.
@@ -105,7 +109,7 @@ impl Gauge {
         let worst = worst(reserve, telemetry);
         if flies {
             self.observe_charge(now, worst.and_then(|worst| worst.remaining_percent));
-            self.observe_current(now, telemetry);
+            self.observe_current(now, reserve, telemetry);
         }
         let voltage_mv = worst.filter(|_| flies).and_then(millivolts);
         let state = worst.filter(|_| flies).map_or(ChargeState::Unknown, |worst| worst.state);
@@ -142,10 +146,13 @@ impl Gauge {
         }
     }
 
-    fn observe_current(&mut self, now: Instant, telemetry: &Telemetry) {
-        let Some(found_a) = telemetry.measured.battery.as_ref().and_then(|battery| battery.current_a) else {
+    fn observe_current(&mut self, now: Instant, reserve: &Reserve, telemetry: &Telemetry) {
+        // It is the first battery's, which may not carry the flight.
+        let battery = telemetry.measured.battery.as_ref().filter(|_| reserve.other_batteries & 1 == 0);
+        let Some(found_a) = battery.and_then(|battery| battery.current_a) else {
             return self.current = None;
         };
+        self.largest_a = self.largest_a.max(found_a as f32);
         let smoothed_a = self.current.map_or(found_a, |(at, smoothed_a)| {
             let dt_s = now.since(at).as_secs_f64();
             smoothed_a + (found_a - smoothed_a) * dt_s / (dt_s + CURRENT_S)
@@ -206,7 +213,10 @@ impl Gauge {
         };
         let average_s = || self.began.filter(|_| !self.has_jumped).and_then(on_average);
         let by_current = || {
-            let (_, current_a) = self.current.filter(|(_, current_a)| *current_a > 0.0)?;
+            // A sensor that drops to 0 measures no flight.
+            let least_a = f64::from(self.largest_a) * CURRENT_SHARE;
+            let (_, current_a) =
+                self.current.filter(|(_, current_a)| *current_a > 0.0 && *current_a >= least_a)?;
             // One per cent in ampere seconds.
             Some(self.capacity_mah? * 0.036 / current_a)
         };
@@ -254,7 +264,7 @@ pub(crate) fn worst(reserve: &Reserve, telemetry: &Telemetry) -> Option<Worst> {
 }
 
 /// Returns the voltage in millivolts; none where it is not measured.
-pub(super) fn millivolts(worst: Worst) -> Option<u16> {
+pub(crate) fn millivolts(worst: Worst) -> Option<u16> {
     worst.voltage_v.map(|voltage_v| (voltage_v * 1e3 + 0.5) as u16).filter(|millivolts| *millivolts > 0)
 }
 
@@ -293,6 +303,31 @@ mod tests {
         // 10 s for one per cent, and 40 to the reserve.
         let left = gauge.time_left(Instant::from_secs(1), &reserve, &telemetry);
         assert_eq!(left.map(|left| left.as_secs()), Some(400));
+    }
+
+    #[test]
+    fn a_current_of_another_battery_or_of_a_sensor_that_fails_does_not_count() {
+        let other = Reserve { other_batteries: 1, ..Reserve::default() };
+        let mut t = telemetry(Some(60), 20.0);
+        t.measured.battery.as_mut().unwrap().current_a = Some(18.0);
+        let mut gauge = Gauge::default();
+        gauge.observe(Instant::from_secs(1), &other, &t, Some(5_000.0));
+        assert_eq!(gauge.each_s(&other), None);
+        let (reserve, mut gauge) = (Reserve::default(), Gauge::default());
+        gauge.observe(Instant::from_secs(1), &reserve, &t, Some(5_000.0));
+        assert_eq!(gauge.each_s(&reserve), Some(10.0));
+        t.measured.battery.as_mut().unwrap().current_a = Some(0.0);
+        for s in 2..200 {
+            gauge.observe(Instant::from_secs(s), &reserve, &t, Some(5_000.0));
+        }
+        assert_eq!(gauge.each_s(&reserve), None);
+    }
+
+    #[test]
+    fn an_aircraft_below_the_height_of_its_home_flies_too() {
+        for (height_m, flies) in [(20.0, true), (0.5, false), (-0.5, false), (-8.0, true)] {
+            assert_eq!(Gauge::flies(&telemetry(None, height_m)), flies, "{height_m}");
+        }
     }
 
     #[test]

@@ -5,15 +5,15 @@
 //! estimates none, that is not judged. The way home is reckoned with the speeds of the autopilot's own parameters, against the
 //! wind that it measures ([`paths`], [`air`]).
 //!
-//! It is judged with each position report, in every state. While the way home ends with the reserve the flight goes on. At that
-//! limit the aircraft returns. Where a return, whoever ordered it, would end with less than a quarter of the reserve, the
-//! aircraft lands where it is: the distance home is measured again all the way, and so are the wind and the speed.
+//! It is judged with each position report, in every state. While the way home ends with the reserve the flight continues. At
+//! that limit the aircraft returns. It lands where it is if a return would end with less than a quarter of the reserve: by the
+//! measured speed of the return, and by the prediction only where no time is left to measure it.
 //!
 //! In addition two voltages under load count where they are configured, as ArduPilot's `BATT_LOW_VOLT` and `BATT_CRT_VOLT`
 //! (<https://ardupilot.org/copter/docs/failsafe-battery.html>): below the first for [`Reserve::below_for_s`] the aircraft ends its
 //! flight as if its charge did not last, below the second it lands where it is, also on its way home. One report that is not below
-//! restarts the time: a climb takes the voltage down for seconds, and no return begins for that. The states *critical* and
-//! *emergency* that the autopilot reports of a battery count in the same way.
+//! restarts the time: a climb takes the voltage down for seconds, and no return begins for that. Of the states that the autopilot
+//! reports of a battery, *critical* counts as the first voltage, *failed* and *emergency* as the second.
 
 mod air;
 mod falls;
@@ -31,8 +31,8 @@ use wingbeat_protocol::{Command, ConfigError, EndFlight, Input, Phase, Severity,
 use crate::takeover::Authority;
 use crate::{Agent, Coordination, Outputs};
 use air::Air;
-pub(crate) use gauge::{Gauge, worst};
-use gauge::{LAND, RETURN, millivolts};
+pub(crate) use gauge::{Gauge, millivolts, worst};
+use gauge::{LAND, RETURN};
 use paths::{Home, Reckoning, Speeds};
 
 /// What is kept of the battery, and how fast the way home is reckoned.
@@ -58,7 +58,8 @@ pub struct Reserve {
     /// Airspeed of the aircraft at its greatest lean, metres per second; the swarm's, or the usual one of the autopilot's version,
     /// where it is not stated.
     pub airspeed_m_s: Option<f64>,
-    /// Batteries that do not carry the flight, a bit for each, the lowest for the first: nothing is judged by them.
+    /// Batteries that do not carry the flight, a bit for each, the lowest for the first: nothing is judged by them, also by the
+    /// guardian.
     pub other_batteries: u16,
 }
 
@@ -124,6 +125,9 @@ pub(crate) fn volts(millivolts: u16) -> f64 {
 
 /// A charge that does not last is acted upon when it has been reported for so long.
 pub(crate) const SURE: Duration = Duration::from_secs(3);
+/// A prediction of the wind or of the airspeed lands no aircraft that still flies for this time after a landing: its return
+/// is flown first, and measured.
+const MEASURES_WITHIN: Duration = Duration::from_secs(120);
 /// A return that takes so much longer than a landing below the aircraft is not at its end.
 const STILL_FAR: Duration = Duration::from_secs(15);
 
@@ -170,13 +174,17 @@ struct Outlook {
     least: Option<Duration>,
     home: Home,
     down: Duration,
+    /// Whether the present return has shown its speed.
+    is_measured: bool,
 }
 
 impl Outlook {
-    /// Whether the aircraft cannot come home with a quarter of its reserve, and is not above it yet.
+    /// Whether the aircraft cannot come home with a quarter of its reserve, and is not above it yet. A prediction counts where
+    /// no time is left to measure the return.
     fn is_short(&self) -> bool {
         let is_far = !self.home.is_there && self.home.takes > self.down + STILL_FAR;
-        is_far && self.least.is_some_and(|least| least < self.home.takes)
+        let counts = |least: Duration| self.is_measured || least <= self.down + MEASURES_WITHIN;
+        is_far && self.least.is_some_and(|least| least < self.home.takes && counts(least))
     }
 }
 
@@ -194,12 +202,25 @@ impl Agent {
         Some((swarm.airspeed_m_s, swarm.surroundings.wind_m_s))
     }
 
+    /// Returns the speed that the route states for the leg that is flown.
+    fn leg_m_s(&self, view: &View) -> Option<f64> {
+        let next = view.reached.map_or(0, |reached| usize::from(reached) + 1);
+        self.protocol.extras().speed_m_s(next)
+    }
+
+    /// Returns the same where the autopilot writes it into its own speed, by which it returns too: ArduCopter 3.
+    fn written_leg_m_s(&self, view: &View) -> Option<f64> {
+        let writes = self.telemetry.version.is_some_and(|version| version.major < 4);
+        self.leg_m_s(view).filter(|_| writes)
+    }
+
     fn reckoning<'a>(&'a self, reserve: &Reserve, view: &'a View) -> Reckoning<'a> {
         let telemetry = &self.telemetry;
         Reckoning {
             telemetry,
             view,
-            speeds: Speeds::of(&self.parameters, reserve),
+            extras: self.protocol.extras(),
+            speeds: Speeds::of(&self.parameters, reserve, self.written_leg_m_s(view)),
             air: Air::of(reserve, self.stated_air(), telemetry, &self.gauge.progress),
             autopilots_m: self.autopilots_return_m(),
         }
@@ -208,13 +229,15 @@ impl Agent {
     fn outlook(&self, now: Instant, reserve: &Reserve, view: &View) -> Outlook {
         let reckoning = self.reckoning(reserve, view);
         let course = reckoning.home_m().map(DVec2::normalize_or_zero);
-        let measured = course.and_then(|course| self.gauge.progress.of_return(now, course));
+        let velocity_m_s = self.telemetry.velocity_m_s.truncate();
+        let measured = course.and_then(|course| self.gauge.progress.of_return(now, course, velocity_m_s));
         let home = reckoning.home(measured);
         Outlook {
             left: self.gauge.time_left(now, reserve, &self.telemetry),
             least: self.gauge.time_left(now, &reserve.quarter(), &self.telemetry),
             home,
             down: reckoning.down(),
+            is_measured: measured.is_some(),
         }
     }
 
@@ -223,11 +246,12 @@ impl Agent {
         let (reserve, view) = (self.config.energy.as_ref()?, self.protocol.view());
         let left = self.gauge.time_left(now, reserve, &self.telemetry)?;
         let route = self.protocol.route();
-        let needed = self.reckoning(reserve, &view).rest_of_route(route)?;
+        let reckoning = self.reckoning(reserve, &view);
+        let (needed, airspeed_m_s) = (reckoning.rest_of_route(route)?, reckoning.air.assumed_m_s());
         if view.is_piloted || route.is_empty() {
             return None;
         }
-        Some(Need { left, needed, percent: self.gauge.charge_for(reserve, needed) })
+        Some(Need { left, needed, percent: self.gauge.charge_for(reserve, needed), airspeed_m_s })
     }
 
     /// Returns the flight against the battery as it is shown.
@@ -250,7 +274,7 @@ impl Agent {
     /// Logs a fall and an empty battery.
     pub(crate) fn watch_fall(&mut self, out: &mut Outputs) {
         let reserve = self.config.energy.unwrap_or_default();
-        let descent_m_s = Speeds::of(&self.parameters, &reserve).fastest_descent_m_s();
+        let descent_m_s = Speeds::of(&self.parameters, &reserve, None).fastest_descent_m_s();
         let is_by_hand = self.protocol.view().is_piloted || self.taken_by_pilot().is_some();
         let (t, falls) = (&self.telemetry, &mut self.gauge.falls);
         if let Some(line) = falls.observe(t, descent_m_s, is_by_hand) {
@@ -267,14 +291,15 @@ impl Agent {
     pub(crate) fn judge_energy(&mut self, now: Instant, out: &mut Outputs) {
         self.watch_fall(out);
         let Some(reserve) = self.config.energy else { return };
-        let capacity_mah = self.parameters.value(Watched::BatteryCapacity).map(|mah| mah.as_f64());
+        let capacity_mah = self.parameters.last(Watched::BatteryCapacity).map(|mah| mah.as_f64());
         self.gauge.observe(now, &reserve, &self.telemetry, capacity_mah.filter(|mah| *mah > 0.0));
-        let track_m_s = Speeds::of(&self.parameters, &reserve).track_m_s;
-        self.gauge.progress.observe(now, &self.telemetry, track_m_s);
+        let view = self.protocol.view();
+        let track_m_s = Speeds::of(&self.parameters, &reserve, self.written_leg_m_s(&view)).track_m_s;
+        let commanded_m_s = self.leg_m_s(&view).map_or(track_m_s, |leg_m_s| leg_m_s.min(track_m_s));
+        self.gauge.progress.observe(now, &self.telemetry, commanded_m_s);
         if let Some(line) = self.gauge.doubts(now, &reserve, &self.telemetry) {
             out.log(Severity::Warning, line);
         }
-        let view = self.protocol.view();
         let waited = self.gauge.waited(now, &self.telemetry, &view);
         if !Gauge::flies(&self.telemetry) {
             return;
@@ -418,9 +443,9 @@ impl Agent {
 
     /// Height of the autopilot's returns above home, where it is known, metres.
     fn autopilots_return_m(&self) -> Option<f64> {
-        match self.parameters.value(Watched::ReturnHeight) {
+        match self.parameters.last(Watched::ReturnHeight) {
             Some(centimetres) => Some(centimetres.as_f64() * 1e-2),
-            None => self.parameters.value(Watched::ReturnHeightM).map(|metres| metres.as_f64()),
+            None => self.parameters.last(Watched::ReturnHeightM).map(|metres| metres.as_f64()),
         }
     }
 
@@ -481,6 +506,8 @@ pub(crate) struct Need {
     pub(crate) needed: Duration,
     /// The charge that this takes, per cent: more than 100 where no battery of this kind lasts.
     pub(crate) percent: Option<f64>,
+    /// The airspeed, where it is assumed and there is a wind, metres per second.
+    pub(crate) airspeed_m_s: Option<f64>,
 }
 
 #[cfg(test)]
@@ -530,5 +557,21 @@ mod tests {
                 "{found}"
             );
         }
+    }
+
+    #[test]
+    fn a_prediction_lands_no_aircraft_that_has_charge_to_measure_its_return() {
+        let s = Duration::from_secs;
+        let outlook = |least_s, is_measured| Outlook {
+            left: Some(s(least_s)),
+            least: Some(s(least_s)),
+            home: Home { takes: s(1_333), is_there: false },
+            down: s(40),
+            is_measured,
+        };
+        assert!(!outlook(900, false).is_short(), "it returns first");
+        assert!(outlook(900, true).is_short());
+        assert!(outlook(160, false).is_short(), "no time to measure it");
+        assert!(!outlook(1_400, true).is_short());
     }
 }

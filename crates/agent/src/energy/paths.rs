@@ -4,7 +4,7 @@ use wingbeat_autopilot::Telemetry;
 use wingbeat_autopilot::copter::Mode;
 use wingbeat_autopilot::parameter::{Watch, Watched};
 use wingbeat_geo::{DVec2, Duration, Frame, Position};
-use wingbeat_protocol::View;
+use wingbeat_protocol::{MissionExtras, View};
 use wingbeat_wire::Point;
 
 use super::{Air, Reserve, seconds};
@@ -32,6 +32,8 @@ pub(super) struct Speeds {
     /// Of a return, metres per second.
     return_m_s: f64,
     climb_m_s: f64,
+    /// Of a descent between waypoints, metres per second.
+    down_m_s: f64,
     /// Of a landing above [`Speeds::slow_below_m`], metres per second.
     descent_m_s: f64,
     /// Of the last metres of a landing, metres per second.
@@ -42,14 +44,16 @@ pub(super) struct Speeds {
 }
 
 impl Speeds {
-    /// Reads the parameters; a value that is not known is ArduCopter's usual one, and the speed over the ground the configured
-    /// one.
-    pub(super) fn of(parameters: &Watch, reserve: &Reserve) -> Self {
-        let known = |which| parameters.value(which).map(|value| value.as_f64());
+    /// Reads the parameters, as they were reported last: a gap on the line changes none. A value that is not known is ArduCopter's
+    /// usual one, and the speed over the ground the configured one. `leg_m_s` is the speed of the leg where the autopilot writes
+    /// that into its own.
+    pub(super) fn of(parameters: &Watch, reserve: &Reserve, leg_m_s: Option<f64>) -> Self {
+        let known = |which| parameters.last(which).map(|value| value.as_f64());
         // Whole centimetres up to 4.6, metres from 4.7 on.
         let metres = |old, new| known(new).or_else(|| known(old).map(|centi| centi * 1e-2));
         let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
-        let track_m_s = positive(known(Watched::TrackSpeed)).map_or(reserve.cruise_m_s, |cm_s| cm_s * 1e-2);
+        let own_m_s = positive(known(Watched::TrackSpeed)).map_or(reserve.cruise_m_s, |cm_s| cm_s * 1e-2);
+        let track_m_s = leg_m_s.unwrap_or(own_m_s);
         let return_m_s = positive(metres(Watched::ReturnSpeed, Watched::ReturnSpeedM)).unwrap_or(track_m_s);
         let climb_m_s = positive(known(Watched::ClimbSpeed)).map_or(2.5, |cm_s| cm_s * 1e-2);
         let down_m_s = positive(known(Watched::DescentSpeed)).map_or(1.5, |cm_s| cm_s * 1e-2);
@@ -60,6 +64,7 @@ impl Speeds {
             track_m_s,
             return_m_s,
             climb_m_s,
+            down_m_s,
             descent_m_s: positive(high).unwrap_or(down_m_s),
             landing_m_s: positive(landing).unwrap_or(0.5),
             slow_below_m: slow_below.unwrap_or(10.0).max(1.0),
@@ -69,7 +74,7 @@ impl Speeds {
 
     /// Returns the fastest descent that the autopilot flies by itself, metres per second.
     pub(super) fn fastest_descent_m_s(&self) -> f64 {
-        self.descent_m_s.max(self.landing_m_s)
+        self.down_m_s.max(self.descent_m_s).max(self.landing_m_s)
     }
 
     /// Returns how long a landing from a height takes, seconds.
@@ -84,6 +89,7 @@ impl Speeds {
 pub(super) struct Reckoning<'a> {
     pub(super) telemetry: &'a Telemetry,
     pub(super) view: &'a View,
+    pub(super) extras: &'a MissionExtras,
     pub(super) speeds: Speeds,
     pub(super) air: Air,
     /// The height of returns of the autopilot's own parameters above home, where it is known, metres.
@@ -102,9 +108,8 @@ pub(super) struct Home {
 impl Reckoning<'_> {
     /// Returns the vector home over the ground, east and north; none where home is not known.
     pub(super) fn home_m(&self) -> Option<DVec2> {
-        // After a restart in flight it is known from the autopilot's report alone, where that comes.
         let t = self.telemetry;
-        let (here, home) = t.position.zip(t.disarmed_position.or(t.home))?;
+        let (here, home) = t.position.zip(t.returns_to())?;
         Some(-Frame::new(home).to_local(here).truncate())
     }
 
@@ -119,15 +124,16 @@ impl Reckoning<'_> {
     }
 
     /// Returns how long a return takes from here, at the measured speed of the present one where there is one. To a home that is
-    /// unknown only the descent counts.
+    /// unknown the distance is not counted.
     pub(super) fn home(&self, measured_m_s: Option<f64>) -> Home {
         let (t, speeds) = (self.telemetry, &self.speeds);
-        let home_m = self.home_m().unwrap_or_default();
-        let distance_m = home_m.length();
-        let is_there = distance_m < HOME_WITHIN_M;
-        if is_there && self.is_under_way() {
+        let known_m = self.home_m();
+        let is_there = known_m.is_some_and(|home_m| home_m.length() < HOME_WITHIN_M);
+        if (is_there || known_m.is_none()) && self.is_under_way() {
             return Home { takes: seconds(speeds.wait_s + speeds.landing_s(t.height_m)), is_there };
         }
+        let home_m = known_m.unwrap_or_default();
+        let distance_m = home_m.length();
         let own_m = self.view.return_height_mm.map(|mm| f64::from(mm) * 1e-3);
         let returns_at_m = own_m.or(self.autopilots_m).unwrap_or(t.height_m);
         let height_m = t.height_m.max(returns_at_m);
@@ -154,7 +160,8 @@ impl Reckoning<'_> {
         seconds(to_m.length() / ground_m_s + ground_m_s / ACCELERATION_M_S2) + self.down()
     }
 
-    /// Returns how long the rest of a route takes, from here to standing at its end.
+    /// Returns how long the rest of a route takes, from here to standing at its end: a climb to the height of the take-off, and
+    /// each leg with its own speed and hold.
     pub(super) fn rest_of_route(&self, route: &[Point]) -> Option<Duration> {
         let next = self.view.reached.map_or(0, |reached| usize::from(reached) + 1);
         let (rest, here) = (route.get(next..)?, self.telemetry.position?);
@@ -165,13 +172,28 @@ impl Reckoning<'_> {
             None => (self.speeds.track_m_s, AT_WAYPOINT_S),
         };
         let (mut total_s, mut last) = (0.0, (DVec2::ZERO, self.telemetry.height_m));
-        for waypoint in rest.iter().map(at) {
+        let climb_s = |up_m: f64| up_m / (self.speeds.climb_m_s * VERTICAL_SHARE);
+        if let Some(first) = rest.first().filter(|_| next == 0) {
+            let stated_mm = Some(self.extras.take_off_mm).filter(|mm| *mm != 0);
+            let take_off_m = f64::from(stated_mm.unwrap_or(first.height_mm)) * 1e-3;
+            if take_off_m > last.1 {
+                total_s += climb_s(take_off_m - last.1);
+                last.1 = take_off_m;
+            }
+        }
+        for (index, waypoint) in rest.iter().map(at).enumerate() {
+            let number = next + index;
             let way_m = waypoint.0 - last.0;
-            let ground_m_s = self.air.ground_speed_m_s(way_m.normalize_or_zero(), speed_m_s);
+            let wanted_m_s = self.extras.speed_m_s(number).unwrap_or(speed_m_s);
+            let ground_m_s = self.air.ground_speed_m_s(way_m.normalize_or_zero(), wanted_m_s);
             let change_m = waypoint.1 - last.1;
-            let vertical_m_s = if change_m > 0.0 { self.speeds.climb_m_s } else { self.speeds.descent_m_s };
-            let climb_s = change_m.abs() / (vertical_m_s * VERTICAL_SHARE);
-            total_s += (way_m.length() / ground_m_s).max(climb_s) + wait_s;
+            let vertical_s = if change_m > 0.0 {
+                climb_s(change_m)
+            } else {
+                -change_m / (self.speeds.down_m_s * VERTICAL_SHARE)
+            };
+            let hold_s = self.extras.hold(number).as_secs_f64();
+            total_s += (way_m.length() / ground_m_s).max(vertical_s) + wait_s + hold_s;
             last = waypoint;
         }
         Some(seconds(total_s + self.speeds.landing_s(last.1)))
@@ -185,8 +207,8 @@ fn place(point: Point) -> Position {
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use wingbeat_geo::DVec3;
-    use wingbeat_protocol::{Phase, StateId};
+    use wingbeat_geo::{DVec3, Instant};
+    use wingbeat_protocol::{LegExtras, Phase, StateId};
 
     use super::super::air::Progress;
     use super::*;
@@ -204,8 +226,9 @@ mod tests {
     ) -> T {
         let reserve = Reserve::default();
         let air = Air::of(&reserve, None, t, &Progress::default());
-        let speeds = Speeds::of(&reported(parameters), &reserve);
-        of(&Reckoning { telemetry: t, view, speeds, air, autopilots_m: None })
+        let speeds = Speeds::of(&reported(parameters), &reserve, None);
+        let extras = MissionExtras::NONE;
+        of(&Reckoning { telemetry: t, view, extras, speeds, air, autopilots_m: None })
     }
 
     fn half_a_kilometre_out() -> Telemetry {
@@ -243,6 +266,50 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_on_the_line_leaves_the_speeds_as_they_were() {
+        let reserve = Reserve::default();
+        let mut watch = reported(&[("WPNAV_SPEED", 1_200.0), ("LAND_SPEED_HIGH", 300.0)]);
+        let before = Speeds::of(&watch, &reserve, None);
+        assert_eq!((before.track_m_s, before.return_m_s, before.descent_m_s), (12.0, 12.0, 3.0));
+        watch.restart(Instant::from_secs(1));
+        assert_eq!(watch.value(Watched::TrackSpeed), None);
+        assert_eq!(Speeds::of(&watch, &reserve, None), before);
+        watch.forget(Instant::from_secs(2));
+        assert_eq!(Speeds::of(&watch, &reserve, None).track_m_s, reserve.cruise_m_s);
+    }
+
+    #[test]
+    fn a_return_at_the_speed_of_a_leg_is_reckoned_with_it() {
+        let reserve = Reserve::default();
+        let of = |parameters: &[(&str, f32)]| Speeds::of(&reported(parameters), &reserve, Some(2.0));
+        let speeds = of(&[("WPNAV_SPEED", 1_000.0), ("RTL_SPEED", 0.0)]);
+        assert_eq!((speeds.track_m_s, speeds.return_m_s), (2.0, 2.0));
+        assert_eq!(of(&[("WPNAV_SPEED", 1_000.0), ("RTL_SPEED", 400.0)]).return_m_s, 4.0);
+    }
+
+    #[test]
+    fn a_descent_between_waypoints_is_no_fall_where_landings_are_slow() {
+        let watch = reported(&[("WPNAV_SPEED_DN", 500.0), ("LAND_SPEED_HIGH", 100.0)]);
+        let speeds = Speeds::of(&watch, &Reserve::default(), None);
+        assert_eq!((speeds.fastest_descent_m_s(), speeds.descent_m_s), (5.0, 1.0));
+    }
+
+    #[test]
+    fn an_unknown_home_is_not_here_and_one_reported_since_the_arming_counts_first() {
+        let view = View::alone(StateId::Flying, Phase::Moving);
+        let mut t = half_a_kilometre_out();
+        t.home = t.position;
+        let is_there = |t: &Telemetry| reckon(t, &view, &[], |r| r.home(None).is_there);
+        assert!(!is_there(&t), "reported before it was armed");
+        t.home_at = Some(Instant::from_secs(1));
+        assert!(is_there(&t));
+        (t.home, t.home_at, t.disarmed_position) = (None, None, None);
+        assert!(!is_there(&t));
+        t.mode_number = Some(Mode::Rtl.number());
+        assert!(!is_there(&t));
+    }
+
+    #[test]
     fn a_return_above_its_home_only_descends_and_one_that_is_measured_flies_as_measured() {
         let view = View::alone(StateId::Aborted, Phase::Aborted);
         let mut t = half_a_kilometre_out();
@@ -274,8 +341,40 @@ mod tests {
         assert_eq!(rest(&t, &View { reached: Some(2), ..view }), Some(27));
         let fast = View { route_speed_m_s: Some(8.0), ..view };
         assert_eq!(rest(&t, &fast), Some(125 + 27), "in AUTO it stops nowhere");
+        // From the ground it climbs first: 10 m at 2.5 m/s, of which 85 % are flown.
+        t.height_m = 0.0;
+        assert_eq!(rest(&t, &fast), Some(125 + 5 + 27 - 1));
+        t.height_m = 10.0;
         // 6 of 8.5 m/s from the north: out with 2.5 m/s, back with 8.
         t.measured.wind = Some(wingbeat_autopilot::telemetry::Wind { speed_m_s: 6.0, from_rad: 0.0 });
         assert_eq!(rest(&t, &fast), Some(200 + 63 + 27 - 1));
+    }
+
+    #[test]
+    fn each_leg_of_a_route_has_its_own_speed_and_hold() {
+        let home = Position::from_degrees(39.4824, -0.3464, 10.0).unwrap();
+        let t = Telemetry { height_m: 10.0, position: Some(home), ..Telemetry::default() };
+        let view = View { route_speed_m_s: Some(10.0), ..View::alone(StateId::Start, Phase::Start) };
+        let waypoint = |north_m: f64| {
+            let p = Frame::new(home).to_position(DVec3::new(0.0, north_m, 0.0));
+            Point { latitude_e7: p.latitude_e7, longitude_e7: p.longitude_e7, height_mm: 10_000 }
+        };
+        let mut extras = MissionExtras::default();
+        for (waypoint, speed_cm_s) in [(1, 200), (2, 0)] {
+            let leg = LegExtras { hold_s: 300, speed_cm_s, ..LegExtras::none(waypoint) };
+            extras.push(leg).unwrap();
+        }
+        let route = [waypoint(0.0), waypoint(1_000.0), waypoint(0.0)];
+        let reserve = Reserve::default();
+        let reckoning = Reckoning {
+            telemetry: &t,
+            view: &view,
+            extras: &extras,
+            speeds: Speeds::of(&reported(&[]), &reserve, None),
+            air: Air::of(&reserve, None, &t, &Progress::default()),
+            autopilots_m: None,
+        };
+        // 2 km at 2 m/s, two holds, and the landing.
+        assert_eq!(reckoning.rest_of_route(&route).map(rounded_s), Some(1_000 + 600 + 27));
     }
 }

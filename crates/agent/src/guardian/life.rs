@@ -3,9 +3,11 @@
 //!
 //! | found, a silence after the last sign of life | done |
 //! |---|---|
-//! | the process has ended | the aircraft is braked |
+//! | the process has ended: seen from half a silence on | the guardian takes over and requests BRAKE |
 //! | it is stopped by a signal, or sleeps, or runs without turning its loop | it is killed |
 //! | it waits for a processor, or for a disk | it is given [`LATE_WITHIN`] more, once |
+//! | it is runnable, and its waits are not shown | it is given [`LATE_WITHIN`] more, once |
+//! | nothing of it is shown | it is killed |
 //! | the guardian itself was not woken | one more silence, once |
 
 use wingbeat_geo::{Duration, Instant};
@@ -40,12 +42,12 @@ pub enum ProcessState {
 /// A sample of the daemon's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// The state of its first thread.
+    /// The state of its threads: the one that waits longest counts.
     pub state: ProcessState,
     /// The time for which its threads ran, in total.
     pub ran: Duration,
-    /// The time for which its threads waited for a processor, in total.
-    pub waited: Duration,
+    /// The time for which its threads waited for a processor, in total; absent where the system does not show it.
+    pub waited: Option<Duration>,
     /// The load of the computer in the last minute, hundredths of a runnable process.
     pub load_percent: u32,
 }
@@ -189,14 +191,15 @@ impl Life {
         }
         let load = f64::from(process.load_percent) * 1e-2;
         let passed = now.since(at);
-        let [waited, ran] =
-            [process.waited.saturating_sub(first.waited), process.ran.saturating_sub(first.ran)];
-        let (waited_ms, ran_ms, passed_ms) = (waited.as_millis(), ran.as_millis(), passed.as_millis());
+        let ran = process.ran.saturating_sub(first.ran);
+        let waited = process.waited.zip(first.waited).map(|(now, before)| now.saturating_sub(before));
+        let waited_ms = waited.unwrap_or_default().as_millis();
+        let (ran_ms, passed_ms) = (ran.as_millis(), passed.as_millis());
+        let has_waited = waited.map(|waited| waited.as_micros() * LATE_SHARE >= passed.as_micros());
         let is_late = match process.state {
             ProcessState::WaitsForDisk => true,
-            ProcessState::Runnable | ProcessState::Sleeps => {
-                waited.as_micros() * LATE_SHARE >= passed.as_micros()
-            }
+            ProcessState::Runnable => has_waited.unwrap_or(true),
+            ProcessState::Sleeps => has_waited.unwrap_or(false),
             ProcessState::Stopped | ProcessState::Ended => false,
         };
         if is_late {

@@ -31,6 +31,7 @@
 // SET_MODE is what ArduCopter 3.5.7 obeys.
 #![allow(deprecated)]
 
+mod battery;
 mod life;
 mod pulse;
 #[cfg(test)]
@@ -54,11 +55,10 @@ use wingbeat_autopilot::dialect::{
 };
 use wingbeat_autopilot::identity::Vehicle;
 use wingbeat_autopilot::job::{AUTOPILOT_COMPONENT_ID, TRANSMIT_LEN_MAX};
-use wingbeat_autopilot::telemetry::{Sensors, status_text::printable, switch::ModeSwitch};
+use wingbeat_autopilot::telemetry::{Measurements, Sensors, status_text::printable, switch::ModeSwitch};
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Severity, Text, text};
 
-use crate::energy::volts;
 use crate::takeover::{ANNOUNCED_WITHIN, announces_failsafe, is_of_failsafe};
 use crate::{LogEntry, Signing};
 
@@ -114,6 +114,8 @@ pub struct Config {
     pub land_below_mv: u16,
     /// How long it stays below, seconds.
     pub below_for_s: u8,
+    /// Batteries that nothing is judged by; the daemon's ([`Reserve::other_batteries`](crate::energy::Reserve::other_batteries)).
+    pub other_batteries: u16,
     /// [`fingerprint`] of the autopilot's endpoint.
     pub endpoint: u32,
     /// Whether frames to and from the autopilot are signed, as the daemon's are.
@@ -159,6 +161,8 @@ pub struct Outputs {
     pub kill: bool,
     /// A sample of the daemon's process is wanted now.
     pub sample: bool,
+    /// The daemon's process has ended: its connection is of no use.
+    pub is_dead: bool,
     /// Lines for the log.
     pub log: Vec<LogEntry, 8>,
 }
@@ -315,27 +319,13 @@ struct Takeover {
     route: u64,
 }
 
-impl Takeover {
-    /// Whether with this report the voltage has been low for long enough, once, and the aircraft does not land already. 0 and the
-    /// largest number are no voltages.
-    fn is_low_now(&mut self, now: Instant, voltage_mv: u16, config: &Config) -> bool {
-        let is_below = voltage_mv != 0 && voltage_mv < config.land_below_mv;
-        self.low_since = is_below.then(|| self.low_since.unwrap_or(now));
-        let is_held = self
-            .low_since
-            .is_some_and(|since| now.since(since) > Duration::from_secs(u64::from(config.below_for_s)));
-        let lands = self.shown == Some(Mode::Land.number());
-        let acts = self.phase != TakeoverPhase::AwaitingHeartbeat && is_held && !lands && !self.is_low;
-        self.is_low |= acts;
-        acts
-    }
-}
-
 /// A guardian.
 pub struct Guardian {
     config: Config,
     daemon: Option<DaemonWatch>,
     takeover: Option<Takeover>,
+    /// The batteries, as the autopilot has reported them since the takeover.
+    measured: Measurements,
     /// For the next daemon.
     before: Before,
     /// The aircraft was given back in this flight: it is not again.
@@ -363,6 +353,7 @@ impl Guardian {
             config,
             daemon: None,
             takeover: None,
+            measured: Measurements::default(),
             before,
             is_given_back: false,
             given_back: None,
@@ -602,6 +593,7 @@ impl Guardian {
         out.log(Severity::Error, text!("{cause} while it was commanding: taking over the flight controller"));
         self.decoder = decoder(&self.config);
         self.outgoing.negotiation.restart();
+        self.measured = Measurements::default();
         self.takeover = Some(Takeover {
             cause,
             phase: TakeoverPhase::AwaitingHeartbeat,
@@ -655,6 +647,7 @@ impl Guardian {
             }
             Verdict::Dead(line) => {
                 out.log(Severity::Error, line);
+                out.is_dead = true;
                 self.gone(now, out);
             }
         }
@@ -729,15 +722,10 @@ impl Guardian {
                     self.before = Before::Pilot;
                     return self.apply(now, TakeoverInput::Foreign, out);
                 }
-                if takeover.is_low_now(now, status.voltage_battery, &self.config) {
-                    let found_v = volts(status.voltage_battery);
-                    let (limit_v, for_s) = (volts(self.config.land_below_mv), self.config.below_for_s);
-                    out.log(
-                        Severity::Warning,
-                        text!("battery: {found_v:.2} V, below {limit_v:.2} V for {for_s} s: land"),
-                    );
-                    return self.apply(now, TakeoverInput::BatteryLow, out);
-                }
+            }
+            if let Some(line) = takeover.is_low_now(now, &frame.message, &mut self.measured, &self.config) {
+                out.log(Severity::Warning, line);
+                return self.apply(now, TakeoverInput::BatteryLow, out);
             }
         }
         let MavMessage::HEARTBEAT(heartbeat) = &frame.message else { return };

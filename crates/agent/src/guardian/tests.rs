@@ -7,7 +7,9 @@ use std::{string::String, vec::Vec as StdVec};
 
 use wingbeat_autopilot::codec::{Decoder, MavHeader, encode_v2};
 
-use wingbeat_autopilot::dialect::{MavSysStatusSensor, RC_CHANNELS_DATA, STATUSTEXT_DATA, SYS_STATUS_DATA};
+use wingbeat_autopilot::dialect::{
+    BATTERY_STATUS_DATA, MavSysStatusSensor, RC_CHANNELS_DATA, STATUSTEXT_DATA, SYS_STATUS_DATA,
+};
 
 use super::*;
 
@@ -34,6 +36,7 @@ impl Bench {
             then,
             land_below_mv: 13_400,
             below_for_s: 10,
+            other_batteries: 0b100,
             endpoint: ENDPOINT,
             signing: None,
         };
@@ -322,6 +325,23 @@ fn what_is_held_or_returns_lands_when_the_battery_is_low() {
     assert_eq!(bench.guardian.stance(), Stance::Descending);
     bench.heartbeat(Mode::Loiter.number(), true);
     assert!(!bench.guardian.wants_port(), "the pilot's mode outranks it");
+
+    // Of several the worst counts, but none that carries a camera.
+    let pack = |id, mv| {
+        let mut m = BATTERY_STATUS_DATA { id, battery_remaining: -1, ..Default::default() };
+        m.voltages = [u16::MAX; 10];
+        m.voltages[0] = mv;
+        MavMessage::BATTERY_STATUS(m)
+    };
+    for (id, lands) in [(1, true), (2, false)] {
+        let mut bench = Bench::orphaned(Then::Hold, &[Mode::Guided]);
+        bench.seconds(1, Mode::Guided);
+        for _ in 0..20 {
+            bench.receive(&pack(id, 12_000));
+            bench.seconds_at(1, Mode::Brake, 16_000);
+        }
+        assert_eq!(bench.asked.iter().any(|(_, mode)| *mode == Mode::Land), lands, "{}", bench.log);
+    }
 
     // Nothing is known of a battery that is not measured.
     let mut bench = Bench::orphaned(Then::Hold, &[Mode::Guided]);
@@ -624,7 +644,7 @@ fn an_aircraft_is_kept_from_a_daemon_that_does_not_take_it_up_or_comes_too_late(
 fn process(now: Instant, state: ProcessState, waited_percent: u64) -> Process {
     let passed_ms = now.as_millis();
     let waited = Duration::from_millis(passed_ms * waited_percent / 100);
-    Process { state, ran: Duration::ZERO, waited, load_percent: 2_310 }
+    Process { state, ran: Duration::ZERO, waited: Some(waited), load_percent: 2_310 }
 }
 
 /// When a commanding daemon, silent from now on, was killed and when the aircraft was taken, milliseconds.
@@ -658,6 +678,10 @@ fn a_late_daemon_is_given_one_second_more_and_a_hung_one_none() {
         assert_eq!((killed, taken), (Some(2_000), Some(2_500)), "{}", bench.log);
         assert!(bench.log.contains("late, waited") && bench.log.contains("load 23.1"), "{}", bench.log);
     }
+    // Runnable, where the system shows no waits: it may be late.
+    let (killed, taken, bench) =
+        silent(Some(|now| Process { waited: None, ..process(now, ProcessState::Runnable, 0) }));
+    assert_eq!((killed, taken), (Some(2_000), Some(2_500)), "{}", bench.log);
     // Stopped, asleep, or busy without turning its loop; or not to be read.
     for sampled in [
         Some((|now| process(now, ProcessState::Stopped, 90)) as fn(Instant) -> Process),

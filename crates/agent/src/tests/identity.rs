@@ -81,6 +81,22 @@ fn a_configured_one_is_the_only_one_and_a_missing_one_is_not_known() {
 }
 
 #[test]
+fn a_replacement_refuses_setup_until_the_operator_confirms_it() {
+    let mut bench = bench(None);
+    let known = KnownAutopilot { system_id: 1, is_armed: false };
+    bench.feed(Input::KnownAutopilot { known, is_held: false });
+    seconds(&mut bench, 70, &[2]);
+    assert_eq!(bench.agent.system_id(), Some(2));
+    let expected = "system 2 has replaced system 1: if that is right, set autopilot.system_id = 2";
+    beat(&mut bench, 2, false);
+    assert_eq!(detail(&bench, "flight controller").as_deref(), Some(expected));
+    let reply = bench.feed(Input::Operator { id: "s", command: Command::Setup });
+    let refused = Rejection::Check { name: "flight controller", detail: expected.try_into().unwrap() };
+    assert_eq!(reply, Some(Reply::Refused(refused)));
+    assert_eq!(bench.agent.known_autopilot(), Some(known), "an agent after this one expects the former");
+}
+
+#[test]
 fn a_second_one_that_comes_later_stops_flights_on_the_ground_and_none_in_the_air() {
     let mut bench = Bench::new();
     bench.second();

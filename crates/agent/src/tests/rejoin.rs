@@ -289,17 +289,22 @@ fn a_pilots_aircraft_is_not_touched() {
         ("LOITER", |f| f.bench.mode = Mode::Loiter.number()),
         ("a failsafe's RTL", |f| f.bench.mode = Mode::Rtl.number()),
         ("a reboot", |f| {
-            f.bench.receive(&clock(60_000));
+            // In flight one frame of another clock is no reboot.
             f.bench.receive(&clock(1_000));
+            assert!(f.status().engaged);
+            f.bench.receive(&clock(1_100));
         }),
     ];
     for (what, take) in takes {
-        for (after_s, has_read) in [(0, false), (1, true), (4, true)] {
+        for (after_s, has_read) in [(0, false), (3, true), (4, true)] {
             if what == "a reboot" && after_s == 0 {
                 continue;
             }
             let mut found = Found::left_on_route(mbcap());
-            found.seconds(after_s);
+            let first_s = after_s.min(1);
+            found.seconds(first_s);
+            found.bench.receive(&clock(60_000));
+            found.seconds(after_s - first_s);
             take(&mut found);
             found.seconds(1);
             assert!(!found.status().engaged, "{what}, {after_s} s: {}", found.status().detail);

@@ -207,22 +207,49 @@ pub struct Watch {
     rows: [Row; WATCHED_MAX],
     /// How often each was requested; in a row of the table it would take the room of a word.
     requests: [u8; WATCHED_MAX],
+    /// Rows whose value was read before the last restart: it may have changed. A bit for each.
+    old: u64,
     is_piloted: bool,
     due: Instant,
 }
 
+const _: () = assert!(WATCHED_MAX <= u64::BITS as usize, "a bit for each row");
+
 impl Watch {
     /// Knows nothing; the first requests are due now.
     pub fn new(now: Instant) -> Self {
-        Self { rows: [Row::default(); WATCHED_MAX], requests: [0; WATCHED_MAX], is_piloted: false, due: now }
+        Self {
+            rows: [Row::default(); WATCHED_MAX],
+            requests: [0; WATCHED_MAX],
+            old: 0,
+            is_piloted: false,
+            due: now,
+        }
     }
     /// The same of an aircraft that a pilot flies.
     pub fn of_piloted(now: Instant) -> Self {
         Self { is_piloted: true, ..Self::new(now) }
     }
-    /// Forgets everything and asks again: the link is back, or the autopilot has restarted.
-    pub fn restart(&mut self, now: Instant) {
+    /// Forgets everything and asks again: another autopilot is ours.
+    pub fn forget(&mut self, now: Instant) {
         *self = Self { is_piloted: self.is_piloted, ..Self::new(now) };
+    }
+    /// Asks for everything again: the link is back, or the autopilot has restarted. Until the answer each value is unknown;
+    /// [`Watch::last`] still has it.
+    pub fn restart(&mut self, now: Instant) {
+        for (index, row) in self.rows.iter_mut().enumerate() {
+            match row.finding {
+                Finding::Known { .. } => self.old |= 1 << index,
+                Finding::Unknown | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => {
+                    row.finding = Finding::Unknown;
+                }
+            }
+            row.requested_at = None;
+        }
+        (self.requests, self.due) = ([0; WATCHED_MAX], now);
+    }
+    fn is_old(&self, which: Watched) -> bool {
+        self.old >> (which as usize) & 1 != 0
     }
     /// Whether one is asked for.
     fn is_wanted(&self, which: Watched) -> bool {
@@ -257,7 +284,14 @@ impl Watch {
     }
     /// What is known of one.
     pub fn finding(&self, which: Watched) -> Finding {
-        self.rows[which as usize].finding
+        if self.is_old(which) { Finding::Unknown } else { self.rows[which as usize].finding }
+    }
+    /// The last value of one that was reported, also where it is requested again.
+    pub fn last(&self, which: Watched) -> Option<Value> {
+        match self.rows[which as usize].finding {
+            Finding::Known { value, .. } => Some(value),
+            Finding::Unknown | Finding::Absent | Finding::WrongKind { .. } | Finding::Unreadable => None,
+        }
     }
     /// The value of one, if it is known.
     pub fn value(&self, which: Watched) -> Option<Value> {
@@ -276,7 +310,7 @@ impl Watch {
     }
     /// The table.
     pub fn iter(&self) -> impl Iterator<Item = (Watched, Finding)> + '_ {
-        WATCHED.iter().copied().zip(self.rows.iter().map(|row| row.finding))
+        WATCHED.iter().map(|&which| (which, self.finding(which)))
     }
 
     /// Takes values, requested by the agent or by others.
@@ -284,7 +318,10 @@ impl Watch {
         if !matches!(message, MavMessage::PARAM_VALUE(_) | MavMessage::PARAM_ERROR(_)) {
             return;
         }
-        for ((row, requests), (names, kind)) in self.rows.iter_mut().zip(self.requests).zip(ROWS) {
+        for (index, ((row, requests), (names, kind))) in
+            self.rows.iter_mut().zip(self.requests).zip(ROWS).enumerate()
+        {
+            let is_old = self.old >> index & 1 != 0;
             row.finding = match answer(message, names) {
                 None => continue,
                 Some(Ok((name, value))) if value.kind() == *kind => {
@@ -296,10 +333,11 @@ impl Watch {
                     // There is no such name; with two, the other request stands.
                     let is_absent = error == MavParamError::MAV_PARAM_ERROR_DOES_NOT_EXIST
                         && (names.other.is_none() || requests >= 2)
-                        && row.finding == Finding::Unknown;
+                        && (is_old || row.finding == Finding::Unknown);
                     if is_absent { Finding::Absent } else { continue }
                 }
             };
+            self.old &= !(1 << index);
         }
     }
 
@@ -315,13 +353,15 @@ impl Watch {
         let (mut left, mut complete) = (PER_POLL, true);
         let wanted: [bool; WATCHED_MAX] = core::array::from_fn(|index| self.is_wanted(WATCHED[index]));
         let rows = self.rows.iter_mut().zip(&mut self.requests).zip(ROWS);
-        for (((row, requests), (names, _)), is_wanted) in rows.zip(wanted) {
-            if row.finding != Finding::Unknown || !is_wanted {
+        for (index, (((row, requests), (names, _)), is_wanted)) in rows.zip(wanted).enumerate() {
+            let is_old = self.old >> index & 1 != 0;
+            if !(is_old || row.finding == Finding::Unknown) || !is_wanted {
                 continue;
             }
             if row.requested_at.is_none_or(|at| now.since(at) >= PATIENCE) {
                 if *requests >= TRIES * names.count() {
                     row.finding = Finding::Absent;
+                    self.old &= !(1 << index);
                     continue;
                 }
                 if left > 0 {
@@ -475,6 +515,22 @@ mod tests {
         // A ground station changes one.
         watch.on_message(&integer("FS_GCS_ENABLE", 0.0));
         assert_eq!(watch.integer(Watched::GroundStationFailsafe), Some(0));
+    }
+
+    #[test]
+    fn after_a_restart_a_value_is_unknown_until_it_is_read_again_and_the_last_one_is_kept() {
+        let mut watch = Watch::new(Instant::ZERO);
+        run(&mut watch, Instant::ZERO, as_expected);
+        let last = watch.last(Watched::TrackSpeed);
+        watch.restart(Instant::from_secs(10));
+        assert!(!watch.is_complete() && watch.value(Watched::TrackSpeed).is_none());
+        assert_eq!((watch.last(Watched::TrackSpeed), last.is_some()), (last, true));
+        watch.on_message(&real("WPNAV_SPEED", 321.0));
+        assert_eq!(watch.value(Watched::TrackSpeed), Some(Value::Real(321.0)));
+        run(&mut watch, Instant::from_secs(10), as_expected);
+        assert!(watch.is_complete());
+        watch.forget(Instant::from_secs(20));
+        assert_eq!(watch.last(Watched::TrackSpeed), None);
     }
 
     #[test]

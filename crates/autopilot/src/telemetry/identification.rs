@@ -71,9 +71,11 @@ pub struct Identification {
     /// Whether an unknown line is listened to before one is adopted.
     listens: bool,
     known: Option<Known>,
-    /// The known one that was replaced.
+    /// The known one that was replaced. The operator has not confirmed that yet.
     replaced: Option<u8>,
     systems: Vec<System, SYSTEMS_MAX>,
+    /// Ids that were received, a bit for each: of more than [`SYSTEMS_MAX`] each is named once, too.
+    received: [u32; 8],
 }
 
 impl Identification {
@@ -111,7 +113,6 @@ impl Identification {
     pub fn contenders(&self, now: Instant, is_adopted: bool) -> Option<Vec<u8, SYSTEMS_MAX>> {
         let within = if is_adopted { SPEAKS_FOR } else { RELEASED_AFTER };
         let ids = self.received_within(now, within);
-        // The expected one decides the matter while none other is adopted.
         (self.configured.is_none() && ids.len() > 1).then_some(ids)
     }
 
@@ -138,7 +139,11 @@ impl Identification {
         {
             *oldest = system;
         }
-        true
+        let bit = 1 << (system_id % 32);
+        let Some(word) = self.received.get_mut(usize::from(system_id / 32)) else { return false };
+        let is_first = *word & bit == 0;
+        *word |= bit;
+        is_first
     }
 
     /// Judges a heartbeat of a flight controller.
@@ -171,8 +176,9 @@ impl Identification {
         if !adopts {
             return Judged::Other(is_first);
         }
-        if let Some(before) = self.expected().filter(|before| *before != system_id) {
-            self.replaced = Some(before);
+        if let Some(expected) = self.expected() {
+            let before = self.replaced.unwrap_or(expected);
+            self.replaced = Some(before).filter(|before| *before != system_id);
         }
         if vehicle.is_copter() {
             self.known = Some(Known { system_id, is_armed });
@@ -216,9 +222,14 @@ impl Identification {
         is_only && is_proved
     }
 
-    /// Returns the identity to keep: that of the adopted multicopter, or the one that was expected.
+    /// Returns the identity to keep: that of the adopted multicopter, or the one that was expected. A replacement that the operator
+    /// has not confirmed is not kept: the replaced one is.
     pub fn known(&self) -> Option<Known> {
-        self.known
+        match self.replaced {
+            // An armed one is not replaced.
+            Some(system_id) => Some(Known { system_id, is_armed: false }),
+            None => self.known,
+        }
     }
 }
 
@@ -336,5 +347,36 @@ mod tests {
             line.judge(Instant::from_secs(u64::from(system_id)), system_id, COPTER, false, None);
         }
         assert_eq!(line.speaking(Instant::from_secs(40)).as_slice(), [33, 34, 35, 36, 37, 38, 39, 40]);
+    }
+
+    #[test]
+    fn a_replacement_is_not_kept_and_the_first_identity_comes_back() {
+        let mut line = Identification::new(None);
+        line.expect(Known { system_id: 1, is_armed: false });
+        let mut ours = None;
+        let mut speaks = |line: &mut Identification, system_id, from: u64| {
+            for second in from..from + 70 {
+                if line.judge(Instant::from_secs(second), system_id, COPTER, false, ours) == Judged::Adopt {
+                    ours = Some(Adopted { system_id, is_copter: true, is_armed: false });
+                }
+            }
+            (ours.map(|ours| ours.system_id), line.replaced(), line.known().map(|known| known.system_id))
+        };
+        assert_eq!(speaks(&mut line, 2, 0), (Some(2), Some(1), Some(1)));
+        assert_eq!(speaks(&mut line, 3, 200), (Some(3), Some(1), Some(1)));
+        assert_eq!(speaks(&mut line, 1, 400), (Some(1), None, Some(1)));
+    }
+
+    #[test]
+    fn of_many_systems_each_is_named_once() {
+        let mut line = Identification::new(Some(1));
+        let mut named = 0;
+        for second in 0..20 {
+            for system_id in 2..22 {
+                let judged = line.judge(Instant::from_secs(second), system_id, COPTER, false, None);
+                named += usize::from(judged == Judged::Other(true));
+            }
+        }
+        assert_eq!(named, 20);
     }
 }

@@ -34,7 +34,8 @@ impl Measurements {
         let Self { battery, gnss, wind, filter } = self;
         [battery as &mut dyn Field, gnss, wind, filter]
     }
-    pub(super) fn on_message(&mut self, message: &MavMessage) {
+    /// Applies a message from the autopilot.
+    pub fn on_message(&mut self, message: &MavMessage) {
         for field in self.all() {
             field.on_message(message);
         }
@@ -215,7 +216,8 @@ impl Battery {
         self.voltage_v > 0.0 || self.remaining_percent.is_some() || self.packs.iter().any(Pack::is_known)
     }
 
-    /// Returns each battery's reading: the first as SYS_STATUS has it, the others as BATTERY_STATUS has them.
+    /// Returns each battery's reading: the first as SYS_STATUS has it, the others as BATTERY_STATUS has them. A state that is
+    /// reported no longer is not known.
     pub fn readings(&self) -> impl Iterator<Item = Worst> + '_ {
         let first = Worst {
             number: 1,
@@ -225,13 +227,13 @@ impl Battery {
                 .packs
                 .iter()
                 .find(|pack| pack.id == 0)
-                .map_or(ChargeState::Unknown, |pack| pack.state),
+                .map_or(ChargeState::Unknown, |pack| self.state_of(pack)),
         };
         let others = self.packs.iter().filter(|pack| pack.id != 0).map(|pack| Worst {
             number: pack.number(),
             voltage_v: pack.voltage_v.map(f64::from),
             remaining_percent: pack.remaining_percent,
-            state: pack.state,
+            state: self.state_of(pack),
         });
         core::iter::once(first).chain(others).filter(|reading| {
             reading.voltage_v.is_some()
@@ -265,8 +267,15 @@ impl Battery {
     /// Returns the number of a battery that was reported and is reported no longer: each is reported in turn. SYS_STATUS reports
     /// the first, too.
     pub fn silent(&self) -> Option<u8> {
-        let patience = 6 * self.packs.len() + 4;
-        self.packs.iter().find(|pack| pack.id != 0 && usize::from(pack.age) > patience).map(Pack::number)
+        self.packs.iter().find(|pack| pack.id != 0 && self.is_silent(pack)).map(Pack::number)
+    }
+
+    fn is_silent(&self, pack: &Pack) -> bool {
+        usize::from(pack.age) > 6 * self.packs.len() + 4
+    }
+
+    fn state_of(&self, pack: &Pack) -> ChargeState {
+        if self.is_silent(pack) { ChargeState::Unknown } else { pack.state }
     }
 }
 
@@ -621,6 +630,19 @@ mod tests {
         }
         let silent = (0..40).find_map(|s| second(&mut measured, false).map(|number| (s, number)));
         assert_eq!(silent, Some((16, 3)));
+    }
+
+    #[test]
+    fn the_state_of_a_battery_that_is_no_longer_reported_does_not_stay() {
+        let mut measured = Measurements::default();
+        measured.on_message(&sys_status(16_000));
+        measured.on_message(&pack(1, 16_000, 80, CRITICAL));
+        let state = |measured: &Measurements| measured.battery.as_ref().unwrap().worst(0).unwrap().state;
+        assert_eq!(state(&measured), ChargeState::Critical);
+        for _ in 0..20 {
+            measured.on_message(&sys_status(16_000));
+        }
+        assert_eq!(state(&measured), ChargeState::Unknown);
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub use status_text::Joiner;
 /// heartbeats at 1 Hz: one lost heartbeat alone is not a lost link.
 pub const LINK_TIMEOUT: Duration = Duration::from_millis(1_500);
 
+/// A wind that is not reported for this time is not known.
+const WIND_FOR: Duration = Duration::from_secs(10);
+
 /// The autopilot's report of its target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TargetReport {
@@ -126,7 +129,7 @@ pub struct Telemetry {
     pub firmware: Option<Firmware>,
     /// The last home report.
     pub home: Option<Position>,
-    /// When it was received.
+    /// When it was received; absent where that was before the motors were armed.
     pub home_at: Option<Instant>,
     /// The last position that was reported with the motors off: ArduCopter sets its home there when it is armed.
     pub disarmed_position: Option<Position>,
@@ -138,6 +141,8 @@ pub struct Telemetry {
     pub texts: Joiner,
     /// What an operator sees of its sensors and estimators.
     pub measured: Measurements,
+    /// When the wind was reported last.
+    pub wind_at: Option<Instant>,
     /// Its clocks.
     pub boot: Boot,
     /// Where its motors were started last.
@@ -260,6 +265,8 @@ impl Telemetry {
         let arming = core::mem::replace(&mut self.armed, is_armed) != is_armed && !is_first;
         if arming && is_armed {
             self.armed_position = self.disarmed_position;
+            // The autopilot has set home here. Its earlier reports are of another.
+            self.home_at = None;
         }
         let mode = self.mode_number.replace(m.custom_mode).is_some_and(|before| before != m.custom_mode);
         HeartbeatChange { mode, arming }
@@ -294,7 +301,7 @@ impl Telemetry {
             return TelemetryEvent::Other;
         }
         self.frame_at = Some(now);
-        match self.boot.on_message(now, &frame.message) {
+        match self.boot.on_message(now, &frame.message, self.armed) {
             Ticked::Restarted => {
                 self.forget(now);
                 return TelemetryEvent::Rebooted;
@@ -303,6 +310,11 @@ impl Telemetry {
             Ticked::On | Ticked::Twins(false) => {}
         }
         self.measured.on_message(&frame.message);
+        if let MavMessage::WIND(_) = &frame.message {
+            self.wind_at = Some(now);
+        } else if self.wind_at.is_none_or(|at| now.since(at) >= WIND_FOR) {
+            self.measured.wind = None;
+        }
         match &frame.message {
             MavMessage::HEARTBEAT(m) => match Vehicle::of(m) {
                 Some(vehicle) => TelemetryEvent::Heartbeat(self.on_heartbeat(now, m, vehicle)),
@@ -389,6 +401,12 @@ impl Telemetry {
         self.mode_number.and_then(Mode::from_number)
     }
 
+    /// Returns the position of home: in flight as it was reported since the arming, else the position of the arming.
+    pub fn returns_to(&self) -> Option<Position> {
+        let reported = self.home.filter(|_| self.armed && self.home_at.is_some());
+        reported.or(self.disarmed_position).or(self.home)
+    }
+
     /// Whether a frame came within [`LINK_TIMEOUT`].
     pub fn is_up(&self, now: Instant) -> bool {
         self.frame_at.is_some_and(|at| now.since(at) < LINK_TIMEOUT)
@@ -399,7 +417,7 @@ impl Telemetry {
 mod tests {
     use super::*;
     use crate::codec::MavHeader;
-    use crate::dialect::{GLOBAL_POSITION_INT_DATA, MavAutopilot, MavType, SYSTEM_TIME_DATA};
+    use crate::dialect::{GLOBAL_POSITION_INT_DATA, MavAutopilot, MavType, SYSTEM_TIME_DATA, WIND_DATA};
 
     fn frame(component_id: u8, message: MavMessage) -> Frame {
         let header = MavHeader { system_id: 7, component_id, sequence: 0 };
@@ -458,6 +476,17 @@ mod tests {
             assert_eq!(t.on_frame(now, &clock(ms)), TelemetryEvent::Other);
         }
         assert_eq!((t.on_frame(now, &clock(500)), t.reboots), (TelemetryEvent::Other, 1));
+    }
+
+    #[test]
+    fn a_wind_that_is_no_longer_reported_is_not_known() {
+        let mut t = met();
+        let wind = WIND_DATA { direction: 90.0, speed: 4.0, speed_z: 0.0 };
+        t.on_frame(Instant::from_secs(1), &frame(1, MavMessage::WIND(wind)));
+        t.on_frame(Instant::from_secs(10), &clock(10_000));
+        assert!(t.measured.wind.is_some());
+        t.on_frame(Instant::from_secs(11), &clock(11_000));
+        assert_eq!(t.measured.wind, None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The section `energy`: what is kept of the battery. The guardian reads the voltage to land at, too.
+//! The section `energy`: what is kept of the battery. The guardian reads the voltage to land at, and the batteries that count.
 
 use serde::Deserialize;
 use wingbeat_agent::energy::Reserve;
@@ -23,10 +23,11 @@ pub(super) struct Energy {
 }
 
 /// What the guardian reads of it.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct LandBelow {
     land_below_v: Option<f64>,
     below_for_s: Option<u8>,
+    other_batteries: Option<Vec<u8>>,
 }
 
 /// As the agent judges it: whole millivolts, as the flight controller reports them.
@@ -65,7 +66,11 @@ impl Energy {
     }
 
     pub(super) fn land_below(&self) -> LandBelow {
-        LandBelow { land_below_v: self.land_below_v, below_for_s: self.below_for_s }
+        LandBelow {
+            land_below_v: self.land_below_v,
+            below_for_s: self.below_for_s,
+            other_batteries: self.other_batteries.clone(),
+        }
     }
 }
 
@@ -73,6 +78,7 @@ impl LandBelow {
     pub(super) fn apply(self, guardian: &mut guardian::Config) -> Result<(), ConfigError> {
         guardian.land_below_mv = millivolts("energy.land_below_v", self.land_below_v)?;
         set(&mut guardian.below_for_s, self.below_for_s);
+        guardian.other_batteries = batteries(self.other_batteries.as_deref().unwrap_or_default())?;
         Ok(())
     }
 }

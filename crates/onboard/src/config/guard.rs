@@ -43,6 +43,7 @@ impl Guard {
             then: Then::default(),
             land_below_mv: 0,
             below_for_s: Reserve::default().below_for_s,
+            other_batteries: 0,
             endpoint: fingerprint(&endpoint.to_string()),
             signing,
         };

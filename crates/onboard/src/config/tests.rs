@@ -475,9 +475,9 @@ fn the_guardian_reads_its_own_keys_and_no_others() {
     assert_eq!(guard(&wrong, &moved).unwrap().endpoint.to_string(), "tcp:127.0.0.1:5770");
     // The voltage to land at is the daemon's.
     assert_eq!((plain.guardian.land_below_mv, plain.guardian.below_for_s), (0, 10));
-    let low = "[energy]\nland_below_v = 13.4\nbelow_for_s = 20\nwait_s = \"long\"\n";
+    let low = "[energy]\nland_below_v = 13.4\nbelow_for_s = 20\nother_batteries = [2]\nwait_s = \"long\"\n";
     let lands = guard(&format!("{LEAST}{low}"), &[]).unwrap().guardian;
-    assert_eq!((lands.land_below_mv, lands.below_for_s), (13_400, 20));
+    assert_eq!((lands.land_below_mv, lands.below_for_s, lands.other_batteries), (13_400, 20, 0b10));
     let wrong = guard(&format!("{LEAST}[energy]\nland_below_v = 2.0\n"), &[]).unwrap_err().to_string();
     assert!(wrong.contains("energy.land_below_v: found 2, expected 3 to 60 V"), "{wrong}");
     for (keys, expected) in [
