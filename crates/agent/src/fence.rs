@@ -240,7 +240,8 @@ mod tests {
     fn a_take_off_above_the_autopilots_fence_is_refused() {
         let mut mission = mission();
         let route = mission.route().iter().copied().collect::<wingbeat_protocol::Route>();
-        let extras = MissionExtras { take_off_mm: 110_000, ..MissionExtras::default() };
+        let mut extras = MissionExtras::default();
+        extras.take_off_mm = 110_000;
         mission.set_mission(&route, &extras).unwrap();
         let (passed, detail) = judge(&around(&reported(&ON)), &mission);
         assert!(!passed && detail.contains("take-off at 110 m, expected at most 98 m"), "{detail}");

@@ -798,7 +798,8 @@ mod tests {
         for (take_off_mm, problem) in [(0, None), (120_000, None), (500_000, Some(500.0)), (1_500, Some(1.5))]
         {
             let mut start = flight(State::Start, false);
-            let extras = MissionExtras { take_off_mm, ..MissionExtras::default() };
+            let mut extras = MissionExtras::default();
+            extras.take_off_mm = take_off_mm;
             start.set_route(&[0.0, 9.0].map(point), &extras, found).unwrap();
             let denied = start.permits(Command::Setup, found).err();
             let expected = problem.map(|found_m| {
