@@ -433,7 +433,7 @@ impl<'a> Track<'a> {
     ) -> Self {
         let (frame, stops) = (Frame::new(Position::default()), vec![(0.0, from)]);
         let mut track = Self { status, frame, stops, speed_m_s, returns: None };
-        let legs = upload.map_or(&[][..], |upload| &upload.waypoints);
+        let legs = upload.map_or(&[][..], |upload| upload.waypoints.as_slice());
         if let Some(first) = points.first() {
             let take_off_m = upload.and_then(|upload| upload.take_off_height_m);
             track.go(from.truncate().extend(take_off_m.unwrap_or(first.z)));

@@ -286,7 +286,7 @@ mod tests {
             let problem = with(&|m| m.speed_m_s = Some(speed_m_s));
             assert_eq!(problem, (!taken).then(|| format!("speed_m_s: {expected}")));
         }
-        for (height_m, taken) in [(0.1, true), (0.0, false), (f64::INFINITY, false)] {
+        for (height_m, taken) in [(2.0, true), (0.0, false), (f64::INFINITY, false)] {
             let problem = with(&|m| m.take_off_height_m = Some(height_m));
             let expected = format!("take_off_height_m: found {height_m}, expected more than 0 m");
             assert_eq!(problem, (!taken).then_some(expected));
