@@ -283,7 +283,7 @@ impl Collected {
                     && *altitude != at_altitude
                 {
                     let metres = |altitude: &Altitude| f64::from(altitude.value_mm) * 1e-3;
-                    let found = shown(&format!("{} m after {} m", metres(&at_altitude), metres(altitude)));
+                    let found = format!("{} m after {} m", metres(&at_altitude), metres(altitude)).into();
                     let expected = "the altitude of the waypoint before, or a position of its own";
                     return Err(Problem::Value { what: "altitude of the hold", found, expected });
                 }
