@@ -39,7 +39,9 @@ impl Agent {
             .senders
             .newest(from)
             .is_some_and(|newest| counter < newest.saturating_sub(senders::AGE_MAX_US));
-        let checked = if is_overtaken {
+        // The clock behind its broadcasts judges the age of what another program posts for it.
+        let is_late = !is_direct && self.senders.is_late(now, from, counter);
+        let checked = if is_overtaken || is_late {
             Err(Refused::Stale)
         } else {
             self.orders.posted.check(now, self.synchronised_us(now), from, counter)

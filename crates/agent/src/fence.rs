@@ -114,7 +114,9 @@ fn check_height(parameters: &Watch, protocol: &dyn Protocol, margin_m: f64) -> R
     };
     let (most_m, fence) = (most.as_f64() - margin_m, most.as_f64());
     let waypoint_mm = protocol.route().iter().map(|w| w.height_mm).max();
-    let heights = [("waypoint", waypoint_mm), ("return", protocol.view().return_height_mm)];
+    let take_off_mm = Some(protocol.extras().take_off_mm);
+    let heights =
+        [("waypoint", waypoint_mm), ("take-off", take_off_mm), ("return", protocol.view().return_height_mm)];
     let metres = |mm: i32| f64::from(mm) / 1e3;
     let over = heights.into_iter().find_map(|(what, mm)| {
         let height_m = mm.map(metres).filter(|m| *m > most_m + ROUNDING_M)?;
@@ -232,6 +234,17 @@ mod tests {
             assert!(detail.contains(words), "{detail}: {words}");
             assert!(detail.len() < 87, "cut off in the log of an order: {detail}");
         }
+    }
+
+    #[test]
+    fn a_take_off_above_the_autopilots_fence_is_refused() {
+        let mut mission = mission();
+        let route = mission.route().iter().copied().collect::<wingbeat_protocol::Route>();
+        let mut extras = MissionExtras::default();
+        extras.take_off_mm = 110_000;
+        mission.set_mission(&route, &extras).unwrap();
+        let (passed, detail) = judge(&around(&reported(&ON)), &mission);
+        assert!(!passed && detail.contains("take-off at 110 m, expected at most 98 m"), "{detail}");
     }
 
     #[test]

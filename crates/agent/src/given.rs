@@ -1,7 +1,9 @@
 //! The mission that an operator handed over, or that was found in the flight controller.
 
 use wingbeat_autopilot::dialect::MavCmd;
-use wingbeat_autopilot::mission::{Item, ItemList, LegItems, RouteItems, hash_with, may_hold};
+use wingbeat_autopilot::mission::{
+    FIRST_WAYPOINT, Item, ItemList, LegItems, RouteItems, hash_with, may_hold,
+};
 use wingbeat_autopilot::target::RelativePosition;
 use wingbeat_protocol::{Command, LegExtras, MissionExtras, Protocol, Route, RouteEnd};
 use wingbeat_wire::Point;
@@ -69,14 +71,23 @@ pub(crate) fn hash(route: &[Point], extras: &MissionExtras) -> u64 {
 pub(crate) struct Given {
     route: Route,
     extras: MissionExtras,
+    /// Speed of the item before a yaw without a speed, metres per second; `None` for a mission that was found.
+    usual_m_s: Option<f64>,
+    /// Whether items were found that do not fit.
+    is_cut: bool,
 }
 
 impl Given {
-    /// Takes a mission that an operator handed over.
-    pub(crate) fn set(&mut self, points: &[Point], extras: &MissionExtras) {
+    /// Takes a mission that an operator handed over, for a protocol that flies at `usual_m_s`.
+    pub(crate) fn set(&mut self, points: &[Point], extras: &MissionExtras, usual_m_s: Option<f64>) {
         // A protocol that takes more than any can keep does not exist; nothing would be flown then.
         self.route = Route::from_slice(points).unwrap_or_default();
         self.extras.clone_from(extras);
+        (self.usual_m_s, self.is_cut) = (usual_m_s, false);
+    }
+    /// Sets the speed of the protocol that flies the mission next.
+    pub(crate) fn set_usual_speed(&mut self, usual_m_s: Option<f64>) {
+        self.usual_m_s = usual_m_s.filter(|_| !self.is_empty());
     }
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
@@ -93,18 +104,19 @@ impl Given {
 
     /// The waypoint that was reached last by an aircraft that is at a mission item.
     pub(crate) fn reached_before(&self, seq: u16) -> Option<u16> {
-        items_of(&self.route, &self.extras, None).ok()?.reached_before(seq)
+        items_of(&self.route, &self.extras, self.usual_m_s).ok()?.reached_before(seq)
     }
 
-    /// Number of mission items after the take-off.
-    pub(crate) fn items(&self) -> usize {
-        self.route.len() + self.extras.items()
+    /// Number of mission items after the take-off; `None` where they do not fit.
+    pub(crate) fn items(&self) -> Option<usize> {
+        let items = items_of(&self.route, &self.extras, self.usual_m_s).ok().filter(|_| !self.is_cut)?;
+        items.count().checked_sub(usize::from(FIRST_WAYPOINT))
     }
 
     /// Whether the flight controller holds this mission's item at an index after the take-off.
     pub(crate) fn is_held(&self, index: usize, held: &Item) -> bool {
-        let first = usize::from(wingbeat_autopilot::mission::FIRST_WAYPOINT);
-        let expected = items_of(&self.route, &self.extras, None).ok();
+        let first = usize::from(FIRST_WAYPOINT);
+        let expected = items_of(&self.route, &self.extras, self.usual_m_s).ok();
         expected.and_then(|items| items.item(index + first)).is_some_and(|own| may_hold(&own, held))
     }
 
@@ -121,7 +133,7 @@ impl Given {
         }
         let [first, second, ..] = item.params;
         let none = LegExtras::none(index as u16);
-        self.extras.insert(match item.command {
+        let taken = self.extras.insert(match item.command {
             MavCmd::MAV_CMD_DO_CHANGE_SPEED => {
                 LegExtras { speed_cm_s: (second * 100.0 + 0.5) as u16, ..none }
             }
@@ -130,6 +142,7 @@ impl Given {
             }
             _ => LegExtras { hold_s: first as u16, ..none },
         });
+        self.is_cut |= taken.is_err();
     }
 
     /// Makes a mission of the items that were found: speeds and yaws become parts of the legs that follow them.
@@ -147,8 +160,7 @@ impl Given {
             }
             self.route[waypoints] = self.route[index];
             let leg = LegExtras { waypoint: waypoints as u16, hold_s: found.hold_s, ..next };
-            // In order, and no more than were found.
-            let _ = legs.push(leg);
+            self.is_cut |= legs.push(leg).is_err();
             (waypoints, next) = (waypoints + 1, LegExtras::none(0));
         }
         self.route.truncate(waypoints);
@@ -199,8 +211,8 @@ mod tests {
         let (none, first, second, third) = (None, Some(0), Some(1), Some(2));
         assert_eq!(reached, [none, none, first, first, second, second, second, third]);
         let mut given = Given::default();
-        given.set(&route, &extras);
-        assert_eq!(given.items(), items.count() - 2);
+        given.set(&route, &extras, None);
+        assert_eq!(given.items(), Some(items.count() - 2));
         let mut found = Given::default();
         for index in [3, 0, 6, 1, 5, 2, 4] {
             let item = items.item(index + 2).unwrap();
@@ -211,5 +223,31 @@ mod tests {
         found.end_found();
         assert_eq!((found.route(), found.extras()), (&route[..], &extras));
         assert_ne!(hash(&route, &extras), hash(&route, MissionExtras::NONE));
+    }
+
+    /// The upload states a speed before each yaw.
+    #[test]
+    fn a_yaw_without_a_speed_is_counted_in_the_same_way_everywhere() {
+        let at = |n: i32| Point { latitude_e7: 394_000_000 + n, longitude_e7: -3_000_000, height_mm: 20_000 };
+        let route = [at(0), at(1), at(2)];
+        let mut extras = MissionExtras::default();
+        extras.push(LegExtras { yaw_cdeg: Some(9_000), ..LegExtras::none(1) }).unwrap();
+        let items = items_of(&route, &extras, Some(10.0)).unwrap();
+        assert_eq!(items.count(), 2 + route.len() + extras.items());
+        let mut given = Given::default();
+        given.set(&route, &extras, Some(10.0));
+        assert_eq!(given.items(), Some(5));
+        assert!((0..5).all(|index| given.is_held(index, &items.item(index + 2).unwrap())));
+        assert_eq!([3, 5, 6].map(|seq| given.reached_before(seq)), [Some(0), Some(0), Some(1)]);
+    }
+
+    /// 129 different headings are more than a mission keeps.
+    #[test]
+    fn a_found_mission_that_does_not_fit_is_no_mission_that_was_loaded() {
+        let mut found = Given::default();
+        for index in 0..129 {
+            found.take_found(index, &Item::yaw(index as f32));
+        }
+        assert_eq!(found.items(), None);
     }
 }

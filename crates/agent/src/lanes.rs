@@ -99,10 +99,18 @@ impl Lanes {
         if path == Path::Radio {
             return lane.broadcast.check(now, counter, BEHIND_MAX);
         }
-        if counter < lane.broadcast.newest().saturating_sub(AGE_MAX_US) {
-            return Err(Refused::Stale);
+        if let Some(posted) = &lane.posted {
+            if counter < lane.broadcast.newest().saturating_sub(AGE_MAX_US) {
+                return Err(Refused::Stale);
+            }
+            return posted.check(now, counter, BEHIND_MAX);
         }
-        lane.posted.as_ref().map_or(Ok(()), |posted| posted.check(now, counter, BEHIND_MAX))
+        // The lane is known by radio only: the clock behind its broadcasts judges the age of the first posted order.
+        let is_overtaken = counter < lane.broadcast.newest().saturating_sub(AGE_MAX_US);
+        match path {
+            Path::Posted { is_direct: true } if !is_overtaken => Ok(()),
+            Path::Posted { .. } | Path::Radio => lane.broadcast.check_overtaken(now, counter, BEHIND_MAX),
+        }
     }
 
     /// Notes an order that was checked and opened. Returns whether it is the first that shows two
@@ -274,6 +282,21 @@ mod tests {
             assert_eq!(take(&mut lanes, &old), Err(Refused::Stale));
             assert_eq!(take(&mut lanes, &sent(1, 0, 900_000, path)), Ok(false));
         }
+    }
+
+    /// A captured aircraft posts an order that its console broadcast to another one.
+    #[test]
+    fn a_recording_posted_into_a_lane_that_is_known_by_radio_is_refused_by_its_age() {
+        let posted = |sent_ms, now_ms, path| {
+            let mut lanes = Lanes::default();
+            assert_eq!(take(&mut lanes, &sent(1, 0, 10_000, Path::Radio)), Ok(false));
+            take(&mut lanes, &Sent { now_ms, ..sent(1, 0, sent_ms, path) })
+        };
+        assert_eq!(posted(12_000, 40_000, RELAYED), Err(Refused::Stale), "28 s old");
+        assert_eq!(posted(12_000, 13_000, RELAYED), Ok(false));
+        assert_eq!(posted(9_000, 10_500, RELAYED), Ok(false), "overtaken by 1 s");
+        assert_eq!(posted(7_000, 10_500, RELAYED), Err(Refused::Stale), "overtaken by 3 s");
+        assert_eq!(posted(12_000, 40_000, DIRECT), Ok(false), "no recording comes this way");
     }
 
     #[test]

@@ -1373,6 +1373,7 @@ impl Agent {
         self.protocol = self.config.coordination.begin(self.seed, now);
         self.has_reported = false;
         self.forget_found();
+        self.mission.set_usual_speed(self.protocol.view().route_speed_m_s);
     }
 
     /// Restarts: a fresh protocol with the same mission.
@@ -1398,7 +1399,7 @@ impl Agent {
         }
         self.executor.end_reading();
         self.rejoin = Rejoin::default();
-        self.mission.set(points, extras);
+        self.mission.set(points, extras, self.protocol.view().route_speed_m_s);
         Reply::Accepted
     }
 

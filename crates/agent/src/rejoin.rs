@@ -263,7 +263,7 @@ impl Agent {
         if self.rejoin.is_found {
             self.mission.end_found();
         }
-        let is_one = !self.rejoin.differs && items == self.mission.items();
+        let is_one = !self.rejoin.differs && self.mission.items() == Some(items);
         let waypoints = self.mission.route().len();
         let hash = self.executor.reading_begun().map_or(0, |read| read.held());
         let item =

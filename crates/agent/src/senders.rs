@@ -63,6 +63,19 @@ impl Window {
         if self.is_older(now, counter, age_max) { Err(Refused::Stale) } else { Ok(()) }
     }
 
+    /// Refuses a datagram that took another path than those of this window, and that is older than [`AGE_MAX`]; after
+    /// [`QUIET`], than `quiet_age_max`. It may be overtaken by [`AGE_MAX`] at most.
+    pub(crate) fn check_overtaken(
+        &self,
+        now: Instant,
+        counter: u64,
+        quiet_age_max: Duration,
+    ) -> Result<(), Refused> {
+        let age_max = if self.is_quiet(now) { quiet_age_max } else { AGE_MAX };
+        let is_overtaken = counter < self.counter.saturating_sub(AGE_MAX_US);
+        if is_overtaken || self.is_older(now, counter, age_max) { Err(Refused::Stale) } else { Ok(()) }
+    }
+
     /// Notes a datagram that was checked and opened.
     pub(crate) fn note(&mut self, now: Instant, counter: u64) {
         let least_us = Self::new(now, counter).least_us;
@@ -153,6 +166,12 @@ impl<const N: usize> Senders<N> {
         let _ = self.0.insert(i, new);
     }
 
+    /// Whether a datagram that took another path is older than [`AGE_MAX`], by the clock of a sender that is received.
+    pub(crate) fn is_late(&self, now: Instant, id: VehicleId, counter: u64) -> bool {
+        let window = self.find(id).ok().map(|i| &self.0[i].window).filter(|window| !window.is_quiet(now));
+        window.is_some_and(|window| window.check_overtaken(now, counter, AGE_MAX).is_err())
+    }
+
     /// The counter of a sender's newest datagram.
     pub(crate) fn newest(&self, id: VehicleId) -> Option<u64> {
         self.find(id).ok().map(|i| self.0[i].window.counter)
@@ -213,6 +232,18 @@ mod tests {
         assert_eq!(receive(&mut senders, 17_100, 1), Ok(()), "the sender itself goes on");
         // Silent, and then the recording of what was not received before.
         assert_eq!(receive(&mut senders, 20_000, 50_000), Err(Refused::Stale));
+    }
+
+    #[test]
+    fn a_recording_of_a_sender_that_is_received_is_late_on_every_path() {
+        let mut senders = Senders::<SENDERS_MAX>::default();
+        assert_eq!(receive(&mut senders, 10_000, 1), Ok(()));
+        let is_late = |sent_ms: u64, now_ms| {
+            senders.is_late(Instant::from_millis(now_ms), PEER, AHEAD_US + sent_ms * 1_000)
+        };
+        assert!(is_late(12_000, 40_000), "28 s old");
+        assert!(!is_late(12_000, 13_900) && !is_late(9_000, 10_500), "within 2 s");
+        assert!(!is_late(12_000, 100_000), "silent for a minute: its clock is not known");
     }
 
     /// Its daemon was restarted twice within an hour, with two hours in between and no battery behind its clock: its counters are

@@ -234,6 +234,9 @@ impl Autopilot for TimedAutopilot {
     fn motion(&self) -> Motion {
         self.inner.motion()
     }
+    fn charge_percent(&self) -> Option<f64> {
+        self.inner.charge_percent()
+    }
     fn place_in(&self, frame: &Frame) -> DVec3 {
         self.inner.place_in(frame)
     }

@@ -104,11 +104,14 @@ enum Command {
     },
 }
 
-/// Whether the reader of the output has gone, as `head` does: no fault of the command.
+/// Returns whether the reader of the output has gone, as `head` does: the command ends without a message.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let is_it = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
     error.chain().filter_map(|cause| cause.downcast_ref()).any(is_it)
 }
+
+/// Exit code of a program that a closed pipe ended, as shells report it: not 0, because the results were not all printed.
+const READER_GONE: u8 = 128 + 13;
 
 /// Ends silently where `println!` finds that the reader of the output has gone.
 fn end_with_the_reader() {
@@ -116,7 +119,7 @@ fn end_with_the_reader() {
     std::panic::set_hook(Box::new(move |panic| {
         let text = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
         if text.starts_with("failed printing to std") && text.contains("Broken pipe") {
-            std::process::exit(0);
+            std::process::exit(READER_GONE.into());
         }
         others(panic);
     }));
@@ -152,7 +155,7 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         if is_broken_pipe(&error) {
-            return ExitCode::SUCCESS;
+            return ExitCode::from(READER_GONE);
         }
         eprintln!("wingbeat: {error:#}");
         ExitCode::from(2)

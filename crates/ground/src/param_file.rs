@@ -93,16 +93,23 @@ fn parse(line: &str) -> Result<Option<(&str, f32)>, String> {
     }
     // MAVProxy and ArduPilot's own files write bit masks in hexadecimal.
     let value = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u32::from_str_radix(digits, 16).ok().map(|mask| mask as f32),
+        // A parameter has single precision, which holds each mask up to 2^24 and few above it.
+        Some(digits) => u32::from_str_radix(digits, 16).ok().and_then(exact),
         None => text.parse::<f32>().ok(),
     };
     match value {
         Some(value) if value.is_finite() => Ok(Some((name, value))),
         Some(_) | None => {
             let found = shown(text);
-            Err(format!("found {found:?} for {name}, expected a finite number of 32 bits"))
+            Err(format!("found {found:?} for {name}, expected a finite number that 32 bits hold exactly"))
         }
     }
+}
+
+/// Returns a mask as the parameter that holds it, bit by bit.
+fn exact(mask: u32) -> Option<f32> {
+    let value = mask as f32;
+    (f64::from(value) == f64::from(mask)).then_some(value)
 }
 
 /// Whether a flight controller holds what a file states: files have six decimals, or six digits.
@@ -122,6 +129,14 @@ mod tests {
         let values: Vec<_> = read.values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let expected = [("A", -1.0), ("ATC_RAT_RLL_P", 0.135), ("RTL_ALT", 1_500.0), ("WPNAV_SPEED", 500.0)];
         assert_eq!((values.as_slice(), read.problems), (expected.as_slice(), vec![]));
+    }
+
+    #[test]
+    fn a_mask_that_would_change_is_refused() {
+        let read = |text: &str| read("lab.parm", text);
+        assert_eq!(read("A 0x1000000").values["A"], 16_777_216.0);
+        let changed = read("A 0x1000001");
+        assert!(changed.values.is_empty() && changed.problems[0].contains("expected a finite number"));
     }
 
     #[test]
@@ -153,11 +168,11 @@ mod tests {
             "lab.param:1: found the name \"rtl_alt\", expected 1 to 16 capital letters, digits and underscores",
             "lab.param:3: found GOOD again, expected it once (it stands in line 2)",
             "lab.param:4: found B without a value, expected NAME VALUE",
-            "lab.param:5: found \"x\" for C, expected a finite number of 32 bits",
+            "lab.param:5: found \"x\" for C, expected a finite number that 32 bits hold exactly",
             "lab.param:6: found \"2\" after the value of D, expected NAME VALUE",
-            "lab.param:7: found \"NaN\" for E, expected a finite number of 32 bits",
+            "lab.param:7: found \"NaN\" for E, expected a finite number that 32 bits hold exactly",
             "lab.param:8: found the name \"1\", expected 1 to 16 capital letters, digits and underscores",
-            "lab.param:9: found \"1e99\" for F, expected a finite number of 32 bits",
+            "lab.param:9: found \"1e99\" for F, expected a finite number that 32 bits hold exactly",
         ];
         assert_eq!(read.problems, expected);
     }

@@ -190,10 +190,10 @@ impl<'a> Plan<'a> {
             (Some(_), "muscop") => return self.add_swarm(status, upload, flight),
             (Some(here), _) => {
                 let frame = Frame::new(home(status, here));
-                let points = local(&frame, upload);
+                let points = local(&frame, upload, status);
                 flight.route = points.iter().map(|point| geo_point(&frame, *point)).collect();
                 let speed_m_s = upload.speed_m_s.unwrap_or_else(|| speed_m_s(status));
-                let track = Track::with_legs(status, DVec3::ZERO, &points, speed_m_s, &upload.waypoints);
+                let track = Track::with_legs(status, DVec3::ZERO, &points, speed_m_s, Some(upload));
                 flight.length_m = Some(track.length_m());
                 flight.duration_s = Some(track.duration_s());
                 self.tracks.push(Track { frame, ..track });
@@ -222,7 +222,7 @@ impl<'a> Plan<'a> {
         let frame = Frame::new(home(leader, *here));
         let ground: Vec<DVec2> = members.iter().map(|(_, at)| frame.to_local(*at).truncate()).collect();
         let middle = ground.iter().sum::<DVec2>() / ground.len() as f64;
-        let mut points = local(&frame, upload);
+        let mut points = local(&frame, upload, leader);
         let Some(first) = points.first().copied() else { return };
         if first.truncate().distance(middle) > ASSEMBLE_WITHIN_M {
             points.insert(0, middle.extend(first.z));
@@ -318,13 +318,26 @@ impl<'a> Plan<'a> {
                 (0..=last_s).map(|second| track.frame.to_frame(&frame, track.at(second as f64))).collect()
             })
             .collect();
+        // The highest that each may be then.
+        let tops: Vec<Vec<f64>> = self
+            .tracks
+            .iter()
+            .zip(&paths)
+            .map(|(track, path)| path.iter().enumerate().map(|(at, place)| track.top_m(at, *place)).collect())
+            .collect();
         let mut conflicts = Vec::new();
         for (index, one) in paths.iter().enumerate() {
             for (other, two) in paths.iter().enumerate().skip(index + 1) {
                 // On the ground they stand where they stand.
-                let apart = one.windows(2).zip(two.windows(2)).map(|(a, b)| {
-                    let flies = a[1].z > FLIES_ABOVE_M || b[1].z > FLIES_ABOVE_M;
-                    if flies { nearest_between(a[0] - b[0], a[1] - b[1]).length() } else { f64::INFINITY }
+                let offset = |at: usize| {
+                    let apart = one[at] - two[at];
+                    // Between the heights that the one and the other may have.
+                    let (above_m, below_m) = (one[at].z - tops[other][at], tops[index][at] - two[at].z);
+                    DVec3 { z: if above_m > 0.0 { above_m } else { below_m.min(0.0) }, ..apart }
+                };
+                let apart = (1..one.len()).map(|at| {
+                    let flies = one[at].z > FLIES_ABOVE_M || two[at].z > FLIES_ABOVE_M;
+                    if flies { nearest_between(offset(at - 1), offset(at)).length() } else { f64::INFINITY }
                 });
                 let nearest = (0..).zip(apart).min_by(|(_, a), (_, b)| a.total_cmp(b));
                 if let Some((second, apart_m)) = nearest.filter(|(_, apart_m)| *apart_m < CONFLICT_M) {
@@ -401,25 +414,29 @@ struct Track<'a> {
     /// When it is where: begins and ends on the ground.
     stops: Vec<(f64, DVec3)>,
     speed_m_s: f64,
+    /// From when on it may be as high as this, seconds and metres: it returns at a height that it does not state.
+    returns: Option<(f64, f64)>,
 }
 
 impl<'a> Track<'a> {
     fn new(status: &'a AircraftStatus, from: DVec3, points: &[DVec3], speed_m_s: f64) -> Self {
-        Self::with_legs(status, from, points, speed_m_s, &[])
+        Self::with_legs(status, from, points, speed_m_s, None)
     }
 
-    /// The track of an aircraft that flies the speeds and holds of its waypoints.
+    /// Returns the track of an aircraft that flies the take-off height, the speeds, the holds and the end of its mission.
     fn with_legs(
         status: &'a AircraftStatus,
         from: DVec3,
         points: &[DVec3],
         speed_m_s: f64,
-        legs: &[MissionItem],
+        upload: Option<&MissionUpload>,
     ) -> Self {
-        let mut track =
-            Self { status, frame: Frame::new(Position::default()), stops: vec![(0.0, from)], speed_m_s };
+        let (frame, stops) = (Frame::new(Position::default()), vec![(0.0, from)]);
+        let mut track = Self { status, frame, stops, speed_m_s, returns: None };
+        let legs = upload.map_or(&[][..], |upload| upload.waypoints.as_slice());
         if let Some(first) = points.first() {
-            track.go(from.truncate().extend(first.z));
+            let take_off_m = upload.and_then(|upload| upload.take_off_height_m);
+            track.go(from.truncate().extend(take_off_m.unwrap_or(first.z)));
         }
         for (index, point) in points.iter().enumerate() {
             let leg = legs.get(index);
@@ -429,6 +446,11 @@ impl<'a> Track<'a> {
                 (leg.map(|leg| leg.hold_s).filter(|hold_s| *hold_s > 0.0), track.stops.last().copied())
             {
                 track.stops.push((at_s + hold_s, *point));
+            }
+            let is_return = upload.is_some_and(|upload| upload.end == Some(MissionEnd::Return));
+            if is_return && index + 1 == legs.len() && return_height_m(status).is_none() {
+                let most_m = mission_file::limits_of(status.fence.as_ref()).fence_altitude_m;
+                track.returns = track.stops.last().map(|(at_s, _)| (*at_s, most_m));
             }
         }
         if let Some(last) = points.last() {
@@ -465,6 +487,12 @@ impl<'a> Track<'a> {
         self.stops.windows(2).map(|pair| pair[0].1.truncate().distance(pair[1].1.truncate())).sum()
     }
 
+    /// Returns the highest that it may be in a second in which it is reckoned at a place.
+    fn top_m(&self, second: usize, place: DVec3) -> f64 {
+        let returns = self.returns.filter(|(from_s, _)| second as f64 >= *from_s && place.z > FLIES_ABOVE_M);
+        returns.map_or(place.z, |(_, most_m)| place.z.max(most_m))
+    }
+
     fn at(&self, time_s: f64) -> DVec3 {
         let next = self.stops.partition_point(|(at_s, _)| *at_s <= time_s);
         match (next.checked_sub(1).and_then(|before| self.stops.get(before)), self.stops.get(next)) {
@@ -498,8 +526,8 @@ fn away(mission: &Mission, here: Position) -> (f64, Option<(usize, f64)>) {
     (first_m.unwrap_or(0.0), farthest)
 }
 
-/// The waypoints east, north and up of home, with the one to which its end leads.
-fn local(frame: &Frame, upload: &MissionUpload) -> Vec<DVec3> {
+/// Returns the waypoints east, north and up of home, with those to which its end leads.
+fn local(frame: &Frame, upload: &MissionUpload, status: &AircraftStatus) -> Vec<DVec3> {
     let point = |item: &MissionItem| {
         let on_ground =
             Position::from_degrees(item.latitude_deg, item.longitude_deg, 0.0).unwrap_or_default();
@@ -508,7 +536,13 @@ fn local(frame: &Frame, upload: &MissionUpload) -> Vec<DVec3> {
     let mut points: Vec<DVec3> = upload.waypoints.iter().map(point).collect();
     let last_m = points.last().map_or(0.0, |last| last.z);
     match upload.end {
-        Some(MissionEnd::Return) => points.push(DVec3::Z * last_m),
+        Some(MissionEnd::Return) => {
+            let return_m = return_height_m(status).map_or(last_m, |return_m| return_m.max(last_m));
+            if let Some(last) = points.last().copied().filter(|last| return_m > last.z) {
+                points.push(last.truncate().extend(return_m));
+            }
+            points.push(DVec3::Z * return_m);
+        }
         Some(MissionEnd::LandAt { latitude_deg, longitude_deg }) => {
             points.push(point(&MissionItem::at(latitude_deg, longitude_deg, last_m)));
         }
@@ -539,6 +573,16 @@ fn home(status: &AircraftStatus, here: Position) -> Position {
 
 fn remaining_percent(status: &AircraftStatus) -> Option<u8> {
     status.measurements.battery.as_ref()?.remaining_percent
+}
+
+/// Returns the height of the aircraft's returns, metres, as far as the fence allows it; `None` where the aircraft does not state it.
+fn return_height_m(status: &AircraftStatus) -> Option<f64> {
+    let stated = |name: &str| {
+        let parameters = &status.flight_controller.parameters;
+        parameters.iter().find(|parameter| parameter.name == name)?.value
+    };
+    let height_m = stated("RTL_ALT").map(|cm| cm / 100.0).or_else(|| stated("RTL_ALT_M"))?;
+    Some(height_m.min(mission_file::limits_of(status.fence.as_ref()).fence_altitude_m))
 }
 
 /// The speed that the flight controller is configured for.

@@ -67,6 +67,7 @@ impl Readers {
             has_left: ended.0.clone(),
             until: Instant::now() + TIME_MAX,
             left: Cell::new(BYTES_MAX),
+            is_over: Cell::new(false),
             bytes_max: BYTES_MAX,
         };
         (budget, ended)
@@ -95,6 +96,7 @@ pub(crate) struct Budget {
     until: Instant,
     left: Cell<u64>,
     bytes_max: u64,
+    is_over: Cell<bool>,
 }
 
 impl Budget {
@@ -103,6 +105,15 @@ impl Budget {
     /// # Errors
     /// Why reading ends here.
     pub(crate) fn spend(&self, bytes: u64) -> Result<(), String> {
+        self.try_spend(bytes).inspect_err(|_| self.is_over.set(true))
+    }
+
+    /// Returns whether reading ended because of the budget.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.get()
+    }
+
+    fn try_spend(&self, bytes: u64) -> Result<(), String> {
         if self.is_ending.load(Ordering::Relaxed) || self.has_left.load(Ordering::Relaxed) {
             return Err("reading was broken off".to_owned());
         }
@@ -125,6 +136,7 @@ impl Budget {
             has_left: Arc::default(),
             until: Instant::now() + TIME_MAX,
             left: Cell::new(bytes_max),
+            is_over: Cell::new(false),
             bytes_max,
         }
     }

@@ -45,6 +45,8 @@ pub(crate) enum Parsed {
     Item(Item),
     /// A wait where the aircraft is, seconds.
     Delay(f64),
+    /// A wait at the position of the aircraft, seconds, at an altitude that must be that of the waypoint before.
+    DelayAt(f64, Altitude),
     /// A command that the operator leaves out.
     LeftOut,
     /// A camera, gimbal or servo command that the operator leaves out.
@@ -174,7 +176,11 @@ impl Raw {
                 Some(position) => {
                     Item::Waypoint { position, altitude: self.altitude()?, hold_s: self.hold_s()? }
                 }
-                None => return Ok(Parsed::Delay(self.hold_s()?)),
+                // ArduCopter takes an altitude of 0 for that of the aircraft.
+                None if self.params[6].is_none_or(|altitude_m| altitude_m == 0.0) => {
+                    return Ok(Parsed::Delay(self.hold_s()?));
+                }
+                None => return Ok(Parsed::DelayAt(self.hold_s()?, self.altitude()?)),
             },
             DELAY => return self.delay(),
             YAW => self.yaw()?,
@@ -272,6 +278,17 @@ impl Collected {
             Parsed::Item(item) => self.items.push((item, at)),
             Parsed::LeftOut => self.commands += 1,
             Parsed::PayloadLeftOut => self.payload += 1,
+            Parsed::DelayAt(delay_s, at_altitude) => {
+                if let Some((Item::Waypoint { altitude, .. }, _)) = self.items.last()
+                    && *altitude != at_altitude
+                {
+                    let metres = |altitude: &Altitude| f64::from(altitude.value_mm) * 1e-3;
+                    let found = format!("{} m after {} m", metres(&at_altitude), metres(altitude)).into();
+                    let expected = "the altitude of the waypoint before, or a position of its own";
+                    return Err(Problem::Value { what: "altitude of the hold", found, expected });
+                }
+                return self.take(Parsed::Delay(delay_s), at);
+            }
             Parsed::Delay(delay_s) => match self.items.last_mut() {
                 Some((Item::Waypoint { hold_s: held_s, .. }, _)) => *held_s = hold_s(*held_s + delay_s)?,
                 Some(_) | None => {

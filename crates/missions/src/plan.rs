@@ -158,7 +158,7 @@ impl Items<'_> {
             };
             Fault::new(Location::Field(field.into()), problem)
         })?;
-        if let Parsed::Item(_) | Parsed::Delay(_) = parsed {
+        if let Parsed::Item(_) | Parsed::Delay(_) | Parsed::DelayAt(..) = parsed {
             self.unused.count(&raw);
         }
         let at = Location::Field(node.path.as_str().into());

@@ -58,7 +58,29 @@ pub(crate) fn of_file(bytes: &[u8], bytes_max: u64) -> Result<Cow<'_, str>, Faul
     decode(&document).map(|text| Cow::Owned(text.into_owned())).map_err(not_text)
 }
 
-/// The document of a KMZ archive: its first file whose name ends with `.kml`.
+/// Returns the index of the document of a KMZ archive: its `doc.kml`, or else its only `.kml` file, at the root before folders.
+///
+/// # Errors
+/// No file, or several without a `doc.kml`: any of them could be the mission.
+fn index_of_document<'a>(names: impl Iterator<Item = &'a str>) -> Result<usize, String> {
+    let mut found: [Vec<(usize, &str)>; 2] = Default::default();
+    for (index, name) in names.enumerate() {
+        if name.eq_ignore_ascii_case("doc.kml") {
+            return Ok(index);
+        }
+        if name.to_ascii_lowercase().ends_with(".kml") {
+            found[usize::from(name.contains('/'))].push((index, name));
+        }
+    }
+    let [root, folders] = found;
+    match if root.is_empty() { folders.as_slice() } else { root.as_slice() } {
+        [] => Err("no .kml file in it".into()),
+        [(index, _)] => Ok(*index),
+        [(_, one), (_, other), ..] => Err(format!("{one} and {other} and no doc.kml in it")),
+    }
+}
+
+/// Reads the document of a KMZ archive; no other member is opened.
 fn document(bytes: &[u8], bytes_max: u64) -> Result<Vec<u8>, Fault> {
     let broken = |error: &dyn std::fmt::Display| {
         Fault::file(Problem::Unexpected {
@@ -67,24 +89,31 @@ fn document(bytes: &[u8], bytes_max: u64) -> Result<Vec<u8>, Fault> {
         })
     };
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(&error))?;
-    for index in 0..archive.len().min(ENTRIES_MAX) {
-        let entry = archive.by_index(index).map_err(|error| broken(&error))?;
-        if !entry.name().to_ascii_lowercase().ends_with(".kml") {
-            continue;
-        }
-        let mut text = Vec::new();
-        // One byte more than allowed shows that it is too large, whatever the archive states.
-        let read = entry.take(bytes_max.saturating_add(1)).read_to_end(&mut text);
-        read.map_err(|error| broken(&error))?;
-        crate::fits(text.len() as u64, bytes_max)?;
-        return Ok(text);
-    }
-    Err(broken(&"no .kml file in it"))
+    let names = (0..archive.len().min(ENTRIES_MAX)).map(|index| archive.name_for_index(index).unwrap_or(""));
+    let index = index_of_document(names).map_err(|why| broken(&why))?;
+    let entry = archive.by_index(index).map_err(|error| broken(&error))?;
+    let mut text = Vec::new();
+    // One byte more than allowed shows that it is too large, whatever the archive states.
+    let read = entry.take(bytes_max.saturating_add(1)).read_to_end(&mut text);
+    read.map_err(|error| broken(&error))?;
+    crate::fits(text.len() as u64, bytes_max)?;
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_document_of_an_archive_is_its_doc_or_its_only_file() {
+        let index = |names: &[&str]| index_of_document(names.iter().copied());
+        assert_eq!(index(&["files/old.kml", "a.kml", "DOC.kml"]), Ok(2));
+        assert_eq!(index(&["files/old.kml", "icon.png", "survey.KML"]), Ok(2));
+        assert_eq!(index(&["icon.png", "files/only.kml"]), Ok(1));
+        let two = index(&["a.kml", "b.kml"]).unwrap_err();
+        assert_eq!(two, "a.kml and b.kml and no doc.kml in it");
+        assert!(index(&["x/a.kml", "y/b.kml"]).is_err() && index(&["icon.png"]).is_err());
+    }
 
     #[test]
     fn text_of_other_programs_is_decoded() {

@@ -66,7 +66,7 @@ pub(crate) fn parse(name: &str, text: &str, limits: &Limits) -> Result<Mission, 
         let parsed = raw.read(limits).map_err(|(part, problem)| {
             Fault::new(Location::Column { line, column: column(part) }, problem)
         })?;
-        if let Parsed::Item(_) | Parsed::Delay(_) = parsed {
+        if let Parsed::Item(_) | Parsed::Delay(_) | Parsed::DelayAt(..) = parsed {
             unused.count(&raw);
         }
         let parsed = match parsed {

@@ -133,3 +133,20 @@ fn payload_is_left_out_only_where_the_operator_says_so() {
     assert_eq!(holds, [5.0, 30.0], "a delay is a hold at the waypoint before it");
     assert!(mission.items.contains(&Item::Yaw { yaw_deg: 90.0 }));
 }
+
+/// A hold without a position keeps the altitude of its waypoint, or it is refused: none is dropped.
+#[test]
+fn a_hold_without_a_position_at_another_altitude_is_refused() {
+    let read_at = |altitude_m: u32| {
+        let text = format!(
+            "QGC WPL 110\n0 1 0 16 0 0 0 0 39.4825 -0.3462 5 1\n1 0 3 16 0 0 0 0 39.4825 -0.3462 20 1\n\
+             2 0 3 19 30 0 0 0 0 0 {altitude_m} 1\n3 0 3 16 0 0 0 0 39.4835 -0.3462 20 1\n"
+        );
+        read("a.waypoints", text.as_bytes(), &Limits::default())
+    };
+    for altitude_m in [0, 20] {
+        assert_eq!(heights_m(&read_at(altitude_m).unwrap()), [20.0; 2], "{altitude_m}");
+    }
+    let error = read_at(50).unwrap_err();
+    assert!(error.contains("found 50 m after 20 m, expected the altitude of the waypoint before"), "{error}");
+}

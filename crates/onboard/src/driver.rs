@@ -1315,7 +1315,16 @@ impl<R: Radio> Driver<R> {
             return;
         }
         let flown = mission.flown(protocol);
-        let (route, extras) = (status::route(&flown.waypoints), crate::mission::extras(&flown));
+        let route = status::route(&flown.waypoints);
+        let extras = match crate::mission::extras(&flown) {
+            Ok(extras) => extras,
+            Err(problem) => {
+                let message = format!("mission {:?}: {problem}", mission.name);
+                self.log(Severity::Warning, format!("mission refused: {message}"));
+                let _ = reply.send(Err(ApiError { code: "conflict".into(), message }));
+                return;
+            }
+        };
         let answer = self.feed(match extras.is_none() {
             true => Input::Mission(&route),
             false => Input::MissionWith(&route, &extras),

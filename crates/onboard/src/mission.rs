@@ -3,7 +3,7 @@
 
 use wingbeat_api::{MissionEnd, MissionItem, MissionUpload, mission::HOLD_MAX_S};
 use wingbeat_geo::{Position, PositionError};
-use wingbeat_protocol::{Fence, FenceError, LegExtras, MissionExtras, RouteEnd};
+use wingbeat_protocol::{Fence, FenceError, LEG_KINDS_MAX, LegExtras, MissionExtras, ROUTE_MAX, RouteEnd};
 use wingbeat_wire::Point;
 
 use crate::status;
@@ -45,7 +45,7 @@ pub enum Problem {
         found: f64,
     },
     /// Not a speed of a multicopter.
-    #[error("{of}: found {found}, expected more than 0 and at most {SPEED_MAX_M_S} m/s")]
+    #[error("{of}: found {found}, expected {SPEED_MIN_M_S} to {SPEED_MAX_M_S} m/s")]
     Speed {
         /// Path of the JSON field.
         of: String,
@@ -55,6 +55,14 @@ pub enum Problem {
     /// The take-off ends on the ground or below.
     #[error("take_off_height_m: found {0}, expected more than 0 m")]
     TakeOff(f64),
+    /// More combinations than an aircraft keeps.
+    #[error(
+        "waypoints[{index}]: found more than {LEG_KINDS_MAX} different combinations of hold, speed and yaw; round them"
+    )]
+    Kinds {
+        /// Index of the first waypoint that does not fit, from 0.
+        index: usize,
+    },
     /// The place of the landing is not on earth.
     #[error("end: found {0}, expected a place on earth")]
     Landing(PositionError),
@@ -93,13 +101,14 @@ pub fn check(mission: &MissionUpload, fence: &Fence) -> Result<(), Problem> {
     {
         return Err(Problem::TakeOff(found));
     }
+    fence.check_take_off(take_off_mm(mission))?;
     if let Some(found) = mission.speed_m_s.filter(|speed_m_s| !is_speed(*speed_m_s)) {
         return Err(Problem::Speed { of: "speed_m_s".into(), found });
     }
     if let Some(MissionEnd::LandAt { latitude_deg, longitude_deg }) = mission.end {
         Position::from_degrees(latitude_deg, longitude_deg, 0.0).map_err(Problem::Landing)?;
     }
-    Ok(())
+    extras(mission).map(drop)
 }
 
 /// Returns the waypoints of a route.
@@ -109,24 +118,27 @@ pub fn items(route: &[Point]) -> Vec<MissionItem> {
 
 /// Returns what a checked mission states besides its waypoints, as the agent takes it. A hold of a part of a second is one of
 /// a whole second.
-pub fn extras(mission: &MissionUpload) -> MissionExtras {
+///
+/// # Errors
+/// The mission has too many combinations of hold, speed and yaw.
+pub fn extras(mission: &MissionUpload) -> Result<MissionExtras, Problem> {
     let mut extras = MissionExtras::default();
     for (index, item) in mission.waypoints.iter().enumerate() {
         let planned_m_s = mission.speed_m_s.filter(|_| index == 0);
         let speed_m_s = item.speed_m_s.or(planned_m_s).unwrap_or(0.0);
         let yaw_cdeg = item.yaw_deg.map(|yaw_deg| (yaw_deg * 100.0).round() as u16 % 36_000);
-        extras.insert(LegExtras {
+        let leg = LegExtras {
             waypoint: u16::try_from(index).unwrap_or(u16::MAX),
             hold_s: item.hold_s.ceil() as u16,
             speed_cm_s: (speed_m_s * 100.0).round() as u16,
             yaw_cdeg,
-        });
+        };
+        // The protocol refuses a route that is too long, with or without extras.
+        if !leg.is_none() && index < ROUTE_MAX {
+            extras.insert(leg).map_err(|_| Problem::Kinds { index })?;
+        }
     }
-    if let (Some(height_m), Some(first)) = (mission.take_off_height_m, mission.waypoints.first())
-        && (height_m - first.height_m).abs() >= SAME_M
-    {
-        extras.take_off_mm = (height_m * 1e3).round() as i32;
-    }
+    extras.take_off_mm = take_off_mm(mission);
     extras.end = match mission.end {
         None | Some(MissionEnd::Land) => RouteEnd::Land,
         Some(MissionEnd::LandAt { latitude_deg, longitude_deg }) => RouteEnd::LandAt(Point {
@@ -136,7 +148,18 @@ pub fn extras(mission: &MissionUpload) -> MissionExtras {
         }),
         Some(MissionEnd::Return) => RouteEnd::Return { height_mm: 0 },
     };
-    extras
+    Ok(extras)
+}
+
+/// Returns the height of the take-off in millimetres; 0 where it is that of the first waypoint.
+fn take_off_mm(mission: &MissionUpload) -> i32 {
+    match (mission.take_off_height_m, mission.waypoints.first()) {
+        (Some(height_m), Some(first)) if (height_m - first.height_m).abs() >= SAME_M => {
+            // A positive height below half a millimetre stays below every fence.
+            ((height_m * 1e3).round() as i32).max(1)
+        }
+        _ => 0,
+    }
 }
 
 /// Heights that differ by less are the same height, metres.
@@ -145,8 +168,11 @@ const SAME_M: f64 = 0.1;
 /// Faster than any multicopter, metres per second.
 const SPEED_MAX_M_S: f64 = 100.0;
 
+/// The flight controller takes speeds in centimetres per second, and 0 states none.
+const SPEED_MIN_M_S: f64 = 0.01;
+
 fn is_speed(speed_m_s: f64) -> bool {
-    speed_m_s > 0.0 && speed_m_s <= SPEED_MAX_M_S
+    (SPEED_MIN_M_S..=SPEED_MAX_M_S).contains(&speed_m_s)
 }
 
 #[cfg(test)]
@@ -179,21 +205,47 @@ mod tests {
     #[test]
     fn what_a_mission_states_beyond_waypoints_reaches_the_agent() {
         let mut upload = with(39.48, -0.34, 20.0);
-        assert!(extras(&upload).is_none());
+        assert!(extras(&upload).unwrap().is_none());
         upload.take_off_height_m = Some(20.05);
-        assert!(extras(&upload).is_none(), "the height of the first waypoint");
+        assert!(extras(&upload).unwrap().is_none(), "the height of the first waypoint");
         (upload.take_off_height_m, upload.speed_m_s) = (Some(8.0), Some(4.0));
         let second = &mut upload.waypoints[1];
         (second.hold_s, second.speed_m_s, second.yaw_deg) = (9.2, Some(2.5), Some(359.999));
         upload.end = Some(MissionEnd::LandAt { latitude_deg: 39.5, longitude_deg: -0.35 });
-        let found = extras(&upload);
+        let found = extras(&upload).unwrap();
         let legs = [
             LegExtras { speed_cm_s: 400, ..LegExtras::none(0) },
             LegExtras { waypoint: 1, hold_s: 10, speed_cm_s: 250, yaw_cdeg: Some(0) },
         ];
-        assert_eq!((found.legs(), found.take_off_mm), (&legs[..], 8_000));
+        assert!(found.legs().eq(legs));
+        assert_eq!(found.take_off_mm, 8_000);
         let place = Point { latitude_e7: 395_000_000, longitude_e7: -3_500_000, height_mm: 0 };
         assert_eq!(found.end, RouteEnd::LandAt(place));
+    }
+
+    #[test]
+    fn a_take_off_outside_the_fence_and_a_speed_that_rounds_to_none_are_refused() {
+        let problem = |take_off_m: f64, speed_m_s: f64| {
+            let mut upload = with(39.48, -0.34, 20.0);
+            (upload.take_off_height_m, upload.speed_m_s) = (Some(take_off_m), Some(speed_m_s));
+            check(&upload, &FENCE).err().map(|problem| problem.to_string())
+        };
+        let fence = |found| format!("take-off: found {found} m above home, expected 2 to 120 m (the fence)");
+        assert_eq!(problem(500.0, 4.0), Some(fence("500")));
+        assert_eq!(problem(1.5, 4.0), Some(fence("1.5")));
+        assert_eq!(problem(120.0, 4.0), None);
+        assert!(problem(20.0, 0.004).is_some_and(|why| why.contains("expected 0.01 to 100 m/s")));
+    }
+
+    #[test]
+    fn a_survey_of_600_holds_is_taken_and_129_headings_are_refused() {
+        let mut upload = MissionUpload::new("survey", vec![MissionItem::at(39.48, -0.34, 20.0); ROUTE_MAX]);
+        upload.waypoints.iter_mut().for_each(|item| item.hold_s = 3.0);
+        assert_eq!(check(&upload, &FENCE), Ok(()));
+        for (index, item) in upload.waypoints.iter_mut().enumerate() {
+            item.yaw_deg = Some((index % 129) as f64);
+        }
+        assert_eq!(check(&upload, &FENCE), Err(Problem::Kinds { index: LEG_KINDS_MAX }));
     }
 
     /// What the interface promises is what is checked.
@@ -228,13 +280,13 @@ mod tests {
         for (speed_m_s, taken) in
             [(0.1, true), (100.0, true), (0.0, false), (100.1, false), (f64::NAN, false)]
         {
-            let expected = format!("found {speed_m_s}, expected more than 0 and at most 100 m/s");
+            let expected = format!("found {speed_m_s}, expected 0.01 to 100 m/s");
             let problem = with(&|m| m.waypoints[1].speed_m_s = Some(speed_m_s));
             assert_eq!(problem, (!taken).then(|| format!("waypoints[1].speed_m_s: {expected}")));
             let problem = with(&|m| m.speed_m_s = Some(speed_m_s));
             assert_eq!(problem, (!taken).then(|| format!("speed_m_s: {expected}")));
         }
-        for (height_m, taken) in [(0.1, true), (0.0, false), (f64::INFINITY, false)] {
+        for (height_m, taken) in [(2.0, true), (0.0, false), (f64::INFINITY, false)] {
             let problem = with(&|m| m.take_off_height_m = Some(height_m));
             let expected = format!("take_off_height_m: found {height_m}, expected more than 0 m");
             assert_eq!(problem, (!taken).then_some(expected));

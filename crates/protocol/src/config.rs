@@ -221,6 +221,20 @@ impl Fence {
         Frame::new(here).to_local(there).truncate().length()
     }
 
+    /// Judges the height at which a take-off ends, millimetres above home; 0 is that of the first waypoint, which
+    /// [`Fence::check`] judges.
+    ///
+    /// # Errors
+    /// States the height and the bounds of the fence.
+    pub fn check_take_off(&self, take_off_mm: i32) -> Result<(), FenceError> {
+        let (found_m, least_m, most_m) =
+            (f64::from(take_off_mm) / 1e3, self.height_least_m, self.height_most_m);
+        if take_off_mm == 0 || (least_m..=most_m).contains(&found_m) {
+            return Ok(());
+        }
+        Err(FenceError::TakeOff { found_m, least_m, most_m })
+    }
+
     /// Looks for waypoints outside, seen from an aircraft that stands at `here`.
     ///
     /// # Errors

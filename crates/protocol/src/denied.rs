@@ -214,6 +214,16 @@ pub enum FenceError {
         /// Largest accepted value, metres.
         most_m: f64,
     },
+    /// The take-off ends too low or too high.
+    #[error("take-off: found {found_m} m above home, expected {least_m} to {most_m} m (the fence)")]
+    TakeOff {
+        /// Value of the mission, metres.
+        found_m: f64,
+        /// Smallest accepted value, metres.
+        least_m: f64,
+        /// Largest accepted value, metres.
+        most_m: f64,
+    },
     /// Too far from where the aircraft stands at its setup.
     #[error("waypoint {waypoint}: found {found_m:.0} m away, expected at most {most_m} m (the fence)")]
     Distance {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use wingbeat_geo::{Duration, Position, ROUTE_MAX};
 use wingbeat_wire::Point;
 
+use crate::leg_table::LegTable;
 use crate::{MissionError, Route};
 
 /// The highest speed of a leg, centimetres per second.
@@ -37,9 +38,11 @@ impl LegExtras {
     pub fn is_none(&self) -> bool {
         *self == Self::none(self.waypoint)
     }
-    /// Number of mission items besides the waypoint.
+    /// Number of mission items besides the waypoint. A yaw comes with a speed, stated or not: the flight controller keeps
+    /// a yaw that is the second item before a waypoint.
     fn items(&self) -> usize {
-        usize::from(self.speed_cm_s > 0) + usize::from(self.yaw_cdeg.is_some())
+        let has_yaw = self.yaw_cdeg.is_some();
+        usize::from(self.speed_cm_s > 0 || has_yaw) + usize::from(has_yaw)
     }
 }
 
@@ -84,8 +87,8 @@ impl RouteEnd {
 /// Parts of a mission besides its waypoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissionExtras {
-    /// In order of their waypoints; legs without extras are not listed.
-    legs: heapless::Vec<LegExtras, ROUTE_MAX>,
+    /// Legs without extras are not listed.
+    legs: LegTable,
     /// How the mission ends.
     pub end: RouteEnd,
     /// Height above home at which the take-off ends, millimetres; 0 for that of the first waypoint.
@@ -94,7 +97,7 @@ pub struct MissionExtras {
 
 impl MissionExtras {
     /// Nothing besides the waypoints.
-    pub const NONE: &'static Self = &Self { legs: heapless::Vec::new(), end: RouteEnd::Land, take_off_mm: 0 };
+    pub const NONE: &'static Self = &Self { legs: LegTable::new(), end: RouteEnd::Land, take_off_mm: 0 };
 
     /// Whether there is nothing besides the waypoints.
     pub fn is_none(&self) -> bool {
@@ -106,34 +109,28 @@ impl MissionExtras {
     /// # Errors
     /// The leg is not behind the last one, or does not fit.
     pub fn push(&mut self, leg: LegExtras) -> Result<(), LegExtras> {
-        if self.legs.last().is_some_and(|last| last.waypoint >= leg.waypoint) {
+        if self.legs.last().is_some_and(|last| last >= leg.waypoint) {
             return Err(leg);
         }
-        if leg.is_none() { Ok(()) } else { self.legs.push(leg) }
+        self.legs.set(leg)
     }
 
-    /// Adds the extras of a leg, whatever was added before; they replace those of the same leg.
-    pub fn insert(&mut self, leg: LegExtras) {
-        // As many as a route has legs fit.
-        let _ = match self.legs.binary_search_by_key(&leg.waypoint, |other| other.waypoint) {
-            Ok(index) => self.legs.get_mut(index).map(|slot| *slot = leg).ok_or(leg),
-            Err(_) if leg.is_none() => Ok(()),
-            Err(index) => self.legs.insert(index, leg),
-        };
+    /// Adds the extras of a leg, in any order; they replace those of the same leg.
+    ///
+    /// # Errors
+    /// The leg is behind the longest route, or [`LEG_KINDS_MAX`] others differ from it.
+    pub fn insert(&mut self, leg: LegExtras) -> Result<(), LegExtras> {
+        self.legs.set(leg)
     }
 
     /// The legs that have extras, in order of their waypoints.
-    pub fn legs(&self) -> &[LegExtras] {
-        &self.legs
+    pub fn legs(&self) -> impl DoubleEndedIterator<Item = LegExtras> + '_ {
+        self.legs.iter()
     }
 
     /// The extras of the leg to a waypoint.
     pub fn leg(&self, waypoint: usize) -> LegExtras {
-        let number = u16::try_from(waypoint).unwrap_or(u16::MAX);
-        match self.legs.binary_search_by_key(&number, |leg| leg.waypoint) {
-            Ok(index) => self.legs.get(index).copied().unwrap_or(LegExtras::none(number)),
-            Err(_) => LegExtras::none(number),
-        }
+        self.legs.get(waypoint)
     }
 
     /// The hold at a waypoint.
@@ -143,21 +140,21 @@ impl MissionExtras {
 
     /// The speed on the leg to a waypoint, metres per second; `None` where no leg up to there states one.
     pub fn speed_m_s(&self, waypoint: usize) -> Option<f64> {
-        let stated = |leg: &&LegExtras| usize::from(leg.waypoint) <= waypoint && leg.speed_cm_s > 0;
-        self.legs.iter().rev().find(stated).map(|leg| f64::from(leg.speed_cm_s) * 1e-2)
+        let stated = |leg: &LegExtras| usize::from(leg.waypoint) <= waypoint && leg.speed_cm_s > 0;
+        self.legs().rev().find(stated).map(|leg| f64::from(leg.speed_cm_s) * 1e-2)
     }
 
     /// Number of mission items besides the waypoints.
     pub fn items(&self) -> usize {
-        self.legs.iter().map(LegExtras::items).sum()
+        self.legs().map(|leg| leg.items()).sum()
     }
 
-    /// Judges the extras of a mission of so many waypoints.
+    /// Judges the extras of a mission of so many waypoints; the fence judges the height of the take-off at the setup.
     ///
     /// # Errors
     /// A leg to no waypoint, a value out of range, or more items than fit.
     pub(crate) fn check(&self, waypoints: usize) -> Result<(), MissionError> {
-        for leg in &self.legs {
+        for leg in self.legs() {
             let waypoint = usize::from(leg.waypoint);
             let is_valid = waypoint < waypoints
                 && leg.speed_cm_s <= LEG_SPEED_MAX_CM_S
@@ -185,9 +182,9 @@ impl MissionExtras {
     /// A corner has others.
     pub(crate) fn of_lanes(&self) -> Result<Self, MissionError> {
         let mut lanes = Self { end: self.end, take_off_mm: self.take_off_mm, ..Self::default() };
-        for leg in &self.legs {
+        for leg in self.legs() {
             let is_first = leg.waypoint == 0 && leg.hold_s == 0 && leg.yaw_cdeg.is_none();
-            if !is_first || lanes.push(*leg).is_err() {
+            if !is_first || lanes.push(leg).is_err() {
                 return Err(MissionError::LegOfArea { waypoint: usize::from(leg.waypoint) });
             }
         }
@@ -200,7 +197,7 @@ impl MissionExtras {
     /// The mission has others.
     pub(crate) fn of_formation(&self, waypoints: &[Point]) -> Result<(), MissionError> {
         let take_off_mm = waypoints.first().map_or(0, |first| first.height_mm);
-        match self.legs.first() {
+        match self.legs().next() {
             Some(leg) => Err(MissionError::LegOfFormation { waypoint: usize::from(leg.waypoint) }),
             None if ![0, take_off_mm].contains(&self.take_off_mm) => {
                 Err(MissionError::LegOfFormation { waypoint: 0 })
@@ -232,6 +229,9 @@ mod tests {
         assert_eq!(speeds, [None, Some(4.0), Some(4.0), Some(4.0), Some(2.5), Some(2.5)]);
         let holds = [0, 1, 2, 5].map(|waypoint| extras.hold(waypoint).as_millis());
         assert_eq!((holds, extras.items()), ([0, 0, 30_000, 10_000], 2));
+        let mut turned = extras.clone();
+        turned.insert(LegExtras { yaw_cdeg: Some(9_000), ..LegExtras::none(3) }).unwrap();
+        assert_eq!(turned.items(), 4, "a yaw without a speed is two items");
         let mut late = extras.clone();
         assert!(late.push(LegExtras { hold_s: 1, ..LegExtras::none(5) }).is_err(), "twice");
     }

@@ -91,9 +91,12 @@ impl Handshakes {
         may
     }
 
-    /// The peer proved a key of the roster: that one does not count.
+    /// The peer proved a key of the roster: that one does not count, and the address draws on its own share alone from now on.
+    /// `wingbeatd` has no sessions that would show whom it may trust.
     pub(crate) fn proved(&self, peer: IpAddr) {
-        let network = self.network(peer, Instant::now());
+        let now = Instant::now();
+        let network = self.network(peer, now);
+        self.trusted.add(peer.to_canonical(), now);
         let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
         began.addresses.give_back(peer, PERIOD);
         if let Some(network) = network {
@@ -137,6 +140,20 @@ mod tests {
         assert!(!handshakes.begin(on_lan(2_000), start));
         handshakes.trusted.add(on_lan(2), start);
         assert_eq!(begun(&handshakes, on_lan(2), start, 1_000), 54, "the operator has what an address has");
+    }
+
+    #[test]
+    fn a_stranger_with_600_addresses_does_not_take_the_share_of_one_that_proved_its_key() {
+        let handshakes = Handshakes::default();
+        let on_lan = |last: u16| IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, last]);
+        let start = Instant::now();
+        assert!(handshakes.begin(on_lan(1), start));
+        handshakes.proved(on_lan(1));
+        for last in 2..602 {
+            let _ = handshakes.begin(on_lan(last), start);
+        }
+        assert!(!handshakes.begin(on_lan(602), start), "the network has no share left");
+        assert!(handshakes.begin(on_lan(1), start), "the console lands its aircraft");
     }
 
     #[test]

@@ -164,7 +164,7 @@ impl Connection {
         self.place.peer
     }
 
-    /// The peer proved who it is: no stranger of its network takes its share for an hour.
+    /// The peer proved who it is by a session; a key is proved in the handshake. No stranger of its network takes its share for an hour.
     pub fn trust(&self) {
         self.place.table.trusted.add(self.place.peer, Instant::now());
     }

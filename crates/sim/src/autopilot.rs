@@ -90,6 +90,11 @@ pub trait Autopilot: Debug + Send {
         Motion { velocity, heading_rad, armed, landed }
     }
 
+    /// Returns the true charge of its battery, per cent; `None` of a program outside.
+    fn charge_percent(&self) -> Option<f64> {
+        None
+    }
+
     /// Where it truly is, as a frame measures it.
     fn place_in(&self, frame: &Frame) -> DVec3;
 

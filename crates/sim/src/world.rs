@@ -847,6 +847,10 @@ impl World {
     pub fn motion(&self, vehicle: usize) -> Motion {
         self.vehicles[vehicle].controller.motion()
     }
+    /// Returns the true charge of one aircraft's battery, per cent; `None` of a program outside.
+    pub fn charge_percent(&self, vehicle: usize) -> Option<f64> {
+        self.vehicles[vehicle].controller.charge_percent()
+    }
     /// Where one aircraft truly is, metres east, north and up of the world's origin.
     pub fn place(&self, vehicle: usize) -> DVec3 {
         self.positions[vehicle]

@@ -46,6 +46,11 @@ export function optionsOf({ leaveOut, home, kmlHeightM, heightMostM, speedMostMS
 
 const words = (text: string): string[] => text.split(',').map((word) => word.trim()).filter((word) => word !== '');
 
+/** Returns whether a file is an archive, as a KMZ is. */
+export function isArchive(bytes: Uint8Array): boolean {
+  return [0x50, 0x4b, 0x03, 0x04].every((byte, index) => bytes[index] === byte);
+}
+
 /** The text of a file that another program may have written: UTF-8, UTF-16 with a byte order mark, or Latin-1. Undefined where the bytes are no text. */
 export function textOf(bytes: Uint8Array): string | undefined {
   const [first, second] = bytes;

@@ -207,9 +207,10 @@ struct Track {
     /// How old the position was then.
     age_ms: u16,
     position: Position,
-    velocity_m_s: DVec3,
-    /// Where it was from us at the last update of this flight.
-    last_offset_m: Option<DVec3>,
+    /// In single precision, because there are many tracks: positions are whole millimetres.
+    velocity_m_s: [f32; 3],
+    /// Where it was from us at the last update of this flight, within [`WATCHED_M`].
+    last_offset_m: Option<[f32; 3]>,
     encounter: Encounter,
     /// The published rule holds it for a collision that is not over.
     ruled: bool,
@@ -276,8 +277,8 @@ impl Monitor {
         let near = !self.watched.is_out(position);
         let track = &mut self.tracks[i];
         track.velocity_m_s = match &self.own {
-            Some((.., scale)) if near => velocity(track, beacon, position, scale),
-            _ => DVec3::ZERO,
+            Some((.., scale)) if near => short(velocity(track, beacon, position, scale)),
+            _ => [0.0; 3],
         };
         (track.received_at, track.age_ms) = (now, beacon.age_ms);
         track.position = position;
@@ -374,7 +375,7 @@ impl Monitor {
             received_at: now,
             age_ms: 0,
             position,
-            velocity_m_s: DVec3::ZERO,
+            velocity_m_s: [0.0; 3],
             last_offset_m: None,
             encounter: Encounter::None,
             ruled: false,
@@ -391,17 +392,17 @@ impl Monitor {
         if own_age_us > TRUSTED_US || age_us > TRUSTED_US {
             return None;
         }
-        let offset_m = scale.offset_m(own.position, track.position)
-            + track.velocity_m_s * (age_us as f64 * 1e-6)
+        let velocity_m_s = long(track.velocity_m_s);
+        let offset_m = scale.offset_m(own.position, track.position) + velocity_m_s * (age_us as f64 * 1e-6)
             - own.velocity_m_s * (own_age_us as f64 * 1e-6);
-        Some((offset_m, track.velocity_m_s - own.velocity_m_s))
+        Some((offset_m, velocity_m_s - own.velocity_m_s))
     }
 
     /// Ends an interval in which both went straight.
     fn settle(&mut self, i: usize, now: Instant, notify: &mut dyn FnMut(Notice)) {
         let Some(before_m) = self.tracks[i].last_offset_m.filter(|_| self.airborne) else { return };
         match self.relative(&self.tracks[i], now) {
-            Some((offset_m, _)) => self.note(i, nearest_between(before_m, offset_m), notify),
+            Some((offset_m, _)) => self.note(i, nearest_between(long(before_m), offset_m), notify),
             // Its position is unknown: this interval is not judged.
             None => self.tracks[i].last_offset_m = None,
         }
@@ -431,7 +432,7 @@ impl Monitor {
         let approach = Approach::within(offset_m, velocity_m_s, alarm_time_s);
         let (distance_m, id) = (approach.distance_m(), self.tracks[i].id);
         let track = &mut self.tracks[i];
-        track.last_offset_m = Some(offset_m);
+        track.last_offset_m = Some(short(offset_m));
         if distance_m < alarm_distance_m {
             if track.encounter == Encounter::None {
                 track.encounter = Encounter::Alarmed;
@@ -464,7 +465,7 @@ impl Monitor {
     /// The published rule, at its time.
     fn apply_rule(&mut self, i: usize) {
         let track = &mut self.tracks[i];
-        let Some(offset_m) = track.last_offset_m else { return };
+        let Some(offset_m) = track.last_offset_m.map(long) else { return };
         let (horizontal_m, vertical_m) = horizontal_and_vertical_m(offset_m);
         let Thresholds { rule_horizontal_m, rule_vertical_m, .. } = self.thresholds;
         let holds = horizontal_m < rule_horizontal_m && vertical_m < rule_vertical_m;
@@ -511,6 +512,15 @@ impl Track {
     }
 }
 
+/// Returns a vector of a track in single precision.
+fn short(of: DVec3) -> [f32; 3] {
+    of.as_vec3().to_array()
+}
+
+fn long(of: [f32; 3]) -> DVec3 {
+    DVec3::from_array(of.map(f64::from))
+}
+
 /// Microseconds between two instants: whole numbers, because this is asked for each neighbour at each update.
 fn elapsed_us(from: Instant, to: Instant) -> u64 {
     to.as_micros().saturating_sub(from.as_micros())
@@ -527,7 +537,7 @@ fn velocity(track: &Track, beacon: &Beacon, position: Position, scale: &Scale) -
     let next = beacon.locations.get(1).filter(|_| predicts_motion).map(self::position);
     let way_m = match next {
         Some(next) => scale.offset_m(position, next),
-        None if track.position == position => track.velocity_m_s,
+        None if track.position == position => long(track.velocity_m_s),
         None => scale.offset_m(track.position, position),
     };
     let horizontal_m = way_m.truncate().length();

@@ -207,14 +207,14 @@ fn mbcap_12_one_that_brakes_sends_one_location_and_keeps_its_velocity() {
     };
     for s in [1.0, 1.0, 2.0] {
         bench.beacon_at((s * 1e3) as u64, OTHER, &alone(s)).unwrap();
-        let found = bench.monitor.tracks[0].velocity_m_s;
+        let found = long(bench.monitor.tracks[0].velocity_m_s);
         assert!((found - north).length() < 0.02, "{found}");
     }
     // Where it waits, its further locations are no way that it flies.
     let mut waits = beacon(at(3.0), DVec3::new(0.5, 0.0, 0.0), 0);
     waits.state = Avoidance::GoOnPlease;
     bench.beacon_at(3_000, OTHER, &waits).unwrap();
-    let found = bench.monitor.tracks[0].velocity_m_s;
+    let found = long(bench.monitor.tracks[0].velocity_m_s);
     assert!((found - DVec3::new(0.0, 0.5, 0.0)).length() < 0.02, "{found}");
 }
 

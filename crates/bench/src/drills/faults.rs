@@ -38,11 +38,26 @@ fn concerned(act: Act, sky: &Sky) -> Vec<usize> {
     }
 }
 
+/// Returns when an act that begins now ends; [`Instant::NEVER`] where nothing ends it.
+fn ends(act: Act, now: Instant) -> Instant {
+    match act {
+        Act::Silence(_, lasts) => now + lasts,
+        Act::Partition { .. } => now + PARTITION,
+        Act::Press(..) => now,
+        Act::Inflict(_, fault) | Act::InflictAll(fault) => {
+            fault.moved(0, now.since(Instant::ZERO)).until().unwrap_or(Instant::NEVER)
+        }
+        Act::Kill(..) | Act::Loss { .. } | Act::Bursts { .. } | Act::GroundEnds => Instant::NEVER,
+    }
+}
+
 /// Notes for the rules that a fault strikes an aircraft until then.
 fn strike(sky: &mut Sky, vehicle: usize, fault: Fault, ends_at: Instant) {
     if fault.vehicle().is_none() {
         return;
     }
+    let motion = sky.world.motion(vehicle);
+    let is_in_flight = motion.armed || !motion.landed;
     let is_old = sky.script.scenario.profile == Profile::Copter357;
     let battery_min = sky.script.battery_min();
     let struck = &mut sky.struck[vehicle];
@@ -50,11 +65,11 @@ fn strike(sky: &mut Sky, vehicle: usize, fault: Fault, ends_at: Instant) {
         struck.until = struck.until.max(ends_at);
     }
     struck.restarts |= matches!(fault, Fault::DaemonRestarts { .. });
-    struck.falls |= match fault {
-        Fault::MotorsFail { .. } | Fault::AutopilotReboots { .. } => true,
-        Fault::BatteryAt { percent, .. } => percent * 1e-2 * battery_min * 60.0 < LANDS_WITHIN_S,
-        _ => false,
-    };
+    if is_in_flight {
+        struck.falls |= matches!(fault, Fault::MotorsFail { .. } | Fault::AutopilotReboots { .. });
+        struck.is_drained |= matches!(fault, Fault::BatteryAt { percent, .. }
+            if percent * 1e-2 * battery_min * 60.0 < LANDS_WITHIN_S);
+    }
     struck.acts_unannounced |= matches!(fault, Fault::TextsGarbled { .. })
         || is_old && matches!(fault, Fault::TransmitterLost { .. });
     if let Fault::EstimateDrifts { offset_m, within, .. } = fault {
@@ -135,12 +150,12 @@ impl Faults {
     fn act(&mut self, act: Act, sky: &mut Sky, operator: &mut Operator) {
         let now = sky.world.now();
         sky.disturb_until(now);
-        sky.note_failure(&act, &concerned(act, sky));
+        sky.note_failure(&act, &concerned(act, sky), ends(act, now));
         let what = match act {
             Act::Kill(role, death) => {
                 let vehicle = sky.index(role);
                 self.lost_at[vehicle] = Some(now);
-                sky.struck[vehicle].falls |= death == Death::Falls;
+                sky.struck[vehicle].falls |= death == Death::Falls && !sky.world.motion(vehicle).landed;
                 sky.world.inflict(now, death.fault(vehicle));
                 format!("aircraft {}: {}", vehicle + 1, death.describe())
             }

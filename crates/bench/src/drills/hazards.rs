@@ -61,6 +61,9 @@ pub struct Tally {
     pub crashed: usize,
     /// Drills that broke a rule of liveness alone.
     pub stuck: usize,
+    /// Drills in which no aircraft flew: the bound does not count them.
+    #[serde(default)]
+    pub not_flown: usize,
 }
 
 impl Tally {
@@ -69,6 +72,7 @@ impl Tally {
         self.r#unsafe += usize::from(!outcome.safety.is_empty());
         self.crashed += usize::from(outcome.has_crashed());
         self.stuck += usize::from(outcome.safety.is_empty() && !outcome.liveness.is_empty());
+        self.not_flown += usize::from(outcome.is_not_flown());
     }
 
     fn merge(&mut self, other: Self) {
@@ -76,11 +80,17 @@ impl Tally {
         self.r#unsafe += other.r#unsafe;
         self.crashed += other.crashed;
         self.stuck += other.stuck;
+        self.not_flown += other.not_flown;
     }
 
     /// Returns the rate of unsafe drills that these results permit at most, per cent (95 %, one side).
     fn at_most(self) -> f64 {
-        rate_most(self.r#unsafe, self.drills) * 1e2
+        rate_most(self.r#unsafe, self.flown()) * 1e2
+    }
+
+    /// Returns the number of drills in which an aircraft flew.
+    fn flown(self) -> usize {
+        self.drills.saturating_sub(self.not_flown)
     }
 }
 
@@ -167,7 +177,7 @@ impl Results {
                 let _ = write!(out, "| {} |", failure.name());
                 for &phase in FlightPhase::VARIANTS {
                     let (kinds, tally) = self.cell(protocol, failure, phase);
-                    if kinds.is_empty() {
+                    if tally.flown() == 0 {
                         let _ = write!(out, " {NOT_FLOWN} |");
                         continue;
                     }
@@ -184,7 +194,7 @@ impl Results {
                         out,
                         " {}{more}: {}, {count}, ≤ {:.1} % |",
                         names.join(" "),
-                        tally.drills,
+                        tally.flown(),
                         tally.at_most()
                     );
                 }
@@ -198,8 +208,8 @@ impl Results {
     pub fn measured(&self) -> String {
         let mut out = format!("Flown by `{}`, {}.\n\n", self.command, self.world);
         out.push_str(
-            "| kind | drills | unsafe | at most | crashed | stuck | least m | hardest touch-down m/s | unsafe seeds |\n\
-             |---|---|---|---|---|---|---|---|---|\n",
+            "| kind | drills | not flown | unsafe | at most | crashed | stuck | least m | hardest touch-down m/s | unsafe seeds |\n\
+             |---|---|---|---|---|---|---|---|---|---|\n",
         );
         let mut all = Tally::default();
         for OfKind { kind, tally, least_m, hardest_m_s, unsafe_seeds } in &self.kinds {
@@ -207,8 +217,9 @@ impl Results {
             let seeds: Vec<String> = unsafe_seeds.iter().map(u64::to_string).collect();
             let _ = writeln!(
                 out,
-                "| `{kind}` | {} | {} | {:.1} % | {} | {} | {least_m:.2} | {hardest_m_s:.1} | {} |",
+                "| `{kind}` | {} | {} | {} | {:.1} % | {} | {} | {least_m:.2} | {hardest_m_s:.1} | {} |",
                 tally.drills,
+                tally.not_flown,
                 tally.r#unsafe,
                 tally.at_most(),
                 tally.crashed,
@@ -218,10 +229,11 @@ impl Results {
         }
         let _ = writeln!(
             out,
-            "| all | {} | {} | {:.1} % | {} | {} | | | |",
+            "| all | {} | {} | {} | {:.1} % | {} | {} | | | |",
             all.drills,
+            all.not_flown,
             all.r#unsafe,
-            if all.drills > 0 { all.at_most() } else { 100.0 },
+            all.at_most(),
             all.crashed,
             all.stuck
         );
@@ -280,6 +292,19 @@ mod tests {
         assert_eq!(row("motor").matches(NOT_FLOWN).count(), 5);
         let json = serde_json::to_string(&results).unwrap();
         assert_eq!(serde_json::from_str::<Results>(&json).unwrap(), results);
+    }
+
+    #[test]
+    fn drills_in_which_nothing_flew_are_no_good_ones() {
+        let mut outcome = drill(Kind::Loss, 1, Conditions::default()).unwrap();
+        assert!(outcome.flew, "{:?}", outcome.story);
+        let mut all = vec![outcome.clone()];
+        outcome.flew = false;
+        all.extend(vec![outcome; 9]);
+        let tally = Results::of(&all, "x", "y").kinds[0].tally;
+        assert_eq!((tally.drills, tally.not_flown), (10, 9));
+        assert!((tally.at_most() - 95.0).abs() < 0.1, "the bound of one drill: {}", tally.at_most());
+        assert!(Results::of(&all[1..], "x", "y").table().lines().all(|line| !line.contains("`loss`")));
     }
 
     #[test]

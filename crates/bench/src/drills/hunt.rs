@@ -6,7 +6,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a search ends after a time of the clock")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,6 +23,10 @@ use super::{Conditions, Draws, Kind, Outcome, Protocol, recorded};
 const STATE: &str = "hunt.json";
 /// The state is written after so many evaluations.
 const SAVED_EVERY: u64 = 25;
+/// A search whose first plans are all refused ends after so many.
+const REFUSED_MOST: u64 = 20;
+/// The autopilot of a search that no program flies.
+const SIMULATED: &str = "simulated";
 /// So many plans are kept; beyond it a new key needs a place that is free.
 const ELITE_MOST: usize = 600;
 /// Share of evaluations that draw a drill afresh.
@@ -161,7 +165,7 @@ pub struct Find {
     pub protocol: Protocol,
     /// Whether a rule of safety was broken.
     pub is_unsafe: bool,
-    /// The name of the first rule that was broken.
+    /// The names of all rules that were broken.
     pub rule: String,
     /// The failures that began.
     pub failures: String,
@@ -184,6 +188,15 @@ pub struct Hunt {
     protocol: Option<Protocol>,
     /// Evaluations so far.
     pub evaluations: u64,
+    /// Of them those that could not be flown.
+    #[serde(default)]
+    pub refused: u64,
+    /// The reason of the last one.
+    #[serde(default)]
+    pub last_refusal: String,
+    /// The autopilot that is flown; empty before the first evaluation.
+    #[serde(default)]
+    autopilot: String,
     /// Seconds flown so far, simulated.
     pub flown_s: f64,
     elites: Vec<Elite>,
@@ -201,7 +214,19 @@ impl Hunt {
         let path = folder.join(STATE);
         if !path.exists() {
             let (elites, finds) = (vec![], vec![]);
-            return Ok(Self { seed, protocol, evaluations: 0, flown_s: 0.0, elites, finds });
+            let (refused, last_refusal, autopilot) = (0, String::new(), String::new());
+            let flown_s = 0.0;
+            return Ok(Self {
+                seed,
+                protocol,
+                evaluations: 0,
+                refused,
+                last_refusal,
+                autopilot,
+                flown_s,
+                elites,
+                finds,
+            });
         }
         let place = || path.display().to_string();
         let text = std::fs::read_to_string(&path).with_context(place)?;
@@ -219,7 +244,7 @@ impl Hunt {
     /// Evaluates until a number of evaluations in all, or until the time is over.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// A file cannot be written, the search was begun with another autopilot, or none of its first plans can be flown.
     pub fn run(
         &mut self,
         folder: &Path,
@@ -227,20 +252,53 @@ impl Hunt {
         within: Option<Duration>,
         program: Option<Conditions>,
     ) -> Result<()> {
+        let name_of = |program: Conditions| {
+            let path = program.arducopter.map_or_else(String::new, |path| path.display().to_string());
+            format!("{} {path}", program.profile)
+        };
+        let autopilot = program.map_or_else(|| SIMULATED.to_owned(), name_of);
+        ensure!(
+            self.autopilot.is_empty() || self.autopilot == autopilot,
+            "found a search with another autopilot ({}), expected this one: choose another folder",
+            self.autopilot
+        );
+        self.autopilot = autopilot;
         let began = Instant::now();
         while self.evaluations < evaluations && within.is_none_or(|within| began.elapsed() < within) {
             let plan = self.next(program.is_some());
-            // A world that is refused is no find.
-            if let Ok(outcome) = plan.fly(program, None) {
-                let plan = Plan { draws: outcome.draws.clone(), ..plan };
-                self.judge(folder, &plan, &outcome)?;
+            match plan.fly(program, None) {
+                // Some kinds draw their protocol with their missions.
+                Ok(outcome) if self.protocol.is_some_and(|protocol| protocol != outcome.protocol) => {
+                    self.flown_s += outcome.duration.as_secs_f64();
+                }
+                Ok(outcome) => {
+                    let plan = Plan { draws: outcome.draws.clone(), ..plan };
+                    self.judge(folder, &plan, &outcome)?;
+                }
+                // A world that is refused is no find.
+                Err(why) => {
+                    self.refused += 1;
+                    self.last_refusal = format!("{why:#}");
+                }
             }
             self.evaluations += 1;
+            self.check_flown()?;
             if self.evaluations.is_multiple_of(SAVED_EVERY) {
                 self.save(folder)?;
             }
         }
         self.save(folder)
+    }
+
+    /// # Errors
+    /// No plan could be flown so far.
+    fn check_flown(&self) -> Result<()> {
+        ensure!(
+            self.evaluations < REFUSED_MOST || self.refused < self.evaluations,
+            "none of the first {REFUSED_MOST} plans can be flown: {}",
+            self.last_refusal
+        );
+        Ok(())
     }
 
     fn save(&self, folder: &Path) -> Result<()> {
@@ -314,7 +372,10 @@ impl Hunt {
             }
         }
         let Some(violation) = outcome.safety.first().or(outcome.liveness.first()) else { return Ok(()) };
-        let rule = violation.split(':').next().unwrap_or_default().to_owned();
+        let violations = outcome.safety.iter().chain(&outcome.liveness);
+        let rules: BTreeSet<&str> =
+            violations.map(|violation| violation.split(':').next().unwrap_or_default()).collect();
+        let rule = rules.into_iter().collect::<Vec<_>>().join(" + ");
         let (protocol, is_unsafe) = (outcome.protocol, !outcome.safety.is_empty());
         let is_it = |f: &&mut Find| f.protocol == protocol && f.rule == rule && f.failures == failures;
         let (file, nearer) = match self.finds.iter_mut().find(is_it) {
@@ -358,12 +419,16 @@ impl Hunt {
         let mut finds: Vec<&Find> = self.finds.iter().collect();
         finds.sort_by_key(|find| (!find.is_unsafe, find.protocol, find.rule.clone(), u64::MAX - find.times));
         let mut out = format!(
-            "{} evaluations, {:.0} s flown, {} plans kept, {} kinds of finds\n",
+            "{} evaluations ({} refused), {:.0} s flown, {} plans kept, {} kinds of finds\n",
             self.evaluations,
+            self.refused,
             self.flown_s,
             self.elites.len(),
             finds.len()
         );
+        if self.refused > 0 {
+            let _ = writeln!(out, "last refused: {}", self.last_refusal);
+        }
         for find in finds {
             let mark = if find.is_unsafe { "UNSAFE" } else { "STUCK " };
             let path: PathBuf = folder.join(&find.file);
@@ -445,6 +510,21 @@ mod tests {
         assert_eq!(continued, at_once);
         let other = Hunt::open(b.path(), 6, None).unwrap_err().to_string();
         assert!(other.contains("choose another folder"), "{other}");
+    }
+
+    #[test]
+    fn a_search_of_which_no_plan_can_be_flown_ends_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut hunt = Hunt::open(folder.path(), 5, Some(Protocol::Mission)).unwrap();
+        (hunt.evaluations, hunt.refused, hunt.last_refusal) = (20, 19, "no program".into());
+        assert!(hunt.check_flown().is_ok(), "one was flown");
+        hunt.refused = 20;
+        assert!(hunt.check_flown().unwrap_err().to_string().contains("no program"));
+        let table = hunt.table(folder.path());
+        assert!(table.contains("(20 refused)") && table.contains("last refused: no program"), "{table}");
+        hunt.autopilot = "4.6.2 /sitl/copter".into();
+        let why = hunt.run(folder.path(), 21, None, None).unwrap_err().to_string();
+        assert!(why.contains("another autopilot"), "{why}");
     }
 
     #[test]

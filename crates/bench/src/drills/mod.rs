@@ -256,7 +256,8 @@ impl Kind {
             }
             Self::FollowRadio | Self::FollowDatagrams | Self::AnyTwoFollowMe => Protocol::FollowMe,
             Self::MbcapMeet | Self::MbcapRadio | Self::MbcapDatagrams | Self::AnyTwoMbcap => Protocol::Mbcap,
-            Self::LongWay if seed % 2 == 1 => Protocol::Mbcap,
+            // The other half of the seed: `Conditions` draws the autopilot from `seed % 2`.
+            Self::LongWay if seed / 2 % 2 == 1 => Protocol::Mbcap,
             Self::LongWay | Self::AnyTwoMission => Protocol::Mission,
             Self::AnyTwoSweep | Self::SweepFaults => Protocol::Sweep,
             Self::MbcapFaults => Protocol::Mbcap,
@@ -322,6 +323,8 @@ pub struct Outcome {
     pub log: Vec<String>,
     /// The protocol that was flown.
     pub protocol: Protocol,
+    /// Whether an aircraft was in the air: a drill in which none flew proves nothing.
+    pub flew: bool,
     /// Which failures began in which phases.
     pub began: BTreeSet<Began>,
     /// The hardest touch-down of an aircraft whose motors were not made to fail, metres per second.
@@ -331,6 +334,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether no aircraft flew and no rule of safety was broken.
+    pub fn is_not_flown(&self) -> bool {
+        !self.flew && self.safety.is_empty()
+    }
+
     /// Whether every rule was kept.
     pub fn is_good(&self) -> bool {
         self.safety.is_empty() && self.liveness.is_empty()
@@ -402,6 +410,7 @@ pub fn recorded(
             trace_hash: 0,
             log: vec![],
             protocol: kind.protocol(seed),
+            flew: true,
             began: BTreeSet::new(),
             hardest_m_s: 0.0,
             draws: draws.clone(),

@@ -212,6 +212,7 @@ impl Drill {
             log: world.log().iter().map(line).collect(),
             protocol: Protocol::of(&sky.script.scenario),
             began: sky.began,
+            flew: sky.has_flown,
             hardest_m_s: sky.hardest_m_s,
             draws: sky.script.draws,
             story: sky.story,

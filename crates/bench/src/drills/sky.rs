@@ -27,6 +27,8 @@ pub(super) const OTHERS: u64 = 0x0a00_0000_0001;
 const WINDY_M_S: f64 = 2.0;
 /// Batteries of the field are empty by then.
 const LONG_WAY_ENDS: Instant = Instant::from_secs(1_200);
+/// Two failures are one hazard where the first lasts or ended less than this ago.
+const AT_ONCE: Duration = Duration::from_secs(20);
 /// And from this slope on as one with unlevel homes, metres.
 const SLOPING_M: f64 = 0.5;
 
@@ -41,8 +43,10 @@ pub(super) struct Struck {
     pub(super) off_m: f64,
     /// Whether its daemon forgot its flight.
     pub(super) restarts: bool,
-    /// Whether what goes wrong stops its motors in flight: a fall is no crash of ours.
+    /// Whether what goes wrong stops its motors in this flight: a fall is no crash of ours.
     pub(super) falls: bool,
+    /// Whether a fault left so little charge in this flight that the battery may be empty before it is down.
+    pub(super) is_drained: bool,
     /// Whether its autopilot acts by itself and says nothing that can be read: that counts as the pilot's doing.
     pub(super) acts_unannounced: bool,
 }
@@ -74,8 +78,14 @@ pub(super) struct Sky {
     pub(super) story: Vec<String>,
     /// Which failures began in which phases.
     pub(super) began: BTreeSet<Began>,
-    /// How many acts went wrong so far.
-    failures: usize,
+    /// The failures so far, and when each ends.
+    failures: Vec<(Failure, Instant)>,
+    /// When the motors of each aircraft ran first.
+    pub(super) armed_at: Vec<Option<Instant>>,
+    /// Whether an aircraft was in the air.
+    pub(super) has_flown: bool,
+    /// Whether something but the channel failed before a flight: *Setup* may be refused because of it.
+    pub(super) failed_on_ground: bool,
     /// The hardest touch-down so far, metres per second.
     pub(super) hardest_m_s: f64,
     was_landed: Vec<bool>,
@@ -143,7 +153,10 @@ impl Sky {
             struck,
             story: vec![],
             began: BTreeSet::new(),
-            failures: 0,
+            failures: vec![],
+            armed_at: vec![None; count],
+            has_flown: false,
+            failed_on_ground: false,
             hardest_m_s: 0.0,
             was_landed: vec![true; count],
         })
@@ -153,12 +166,23 @@ impl Sky {
         self.world.run_until(self.world.now() + by);
     }
 
-    /// Notes that an act begins now, in the true phases of the aircraft that it concerns.
-    pub(super) fn note_failure(&mut self, act: &Act, concerns: &[usize]) {
+    /// Notes that an act begins now, and until when it lasts, in the true phases of the aircraft that it concerns. An aircraft
+    /// whose companion is dead already is not concerned.
+    pub(super) fn note_failure(&mut self, act: &Act, concerns: &[usize], until: Instant) {
         let Some(failure) = Failure::of(self.kind, act) else { return };
-        let phases: Vec<FlightPhase> = concerns.iter().filter_map(|&i| FlightPhase::of(self, i)).collect();
-        self.failures += 1;
-        let both = (self.failures > 1).then_some(Failure::Two);
+        let living = concerns.iter().copied().filter(|&i| self.lives(i));
+        let phases: Vec<FlightPhase> = living.filter_map(|i| FlightPhase::of(self, i)).collect();
+        let now = self.world.now();
+        let lasts = |&(other, ends): &(Failure, Instant)| {
+            other != failure && (now <= ends || now.since(ends) <= AT_ONCE)
+        };
+        let both = self.failures.iter().any(lasts).then_some(Failure::Two);
+        if !phases.is_empty() {
+            self.failures.push((failure, until));
+        }
+        let is_of_channel =
+            matches!(failure, Failure::Loss | Failure::Bursts | Failure::Late | Failure::Doubled);
+        self.failed_on_ground |= !is_of_channel && phases.contains(&FlightPhase::Ground);
         for phase in phases {
             let all = [Some(failure), both].into_iter().flatten();
             self.began.extend(all.map(|failure| Began { failure, phase }));
@@ -183,13 +207,29 @@ impl Sky {
 
     /// Measures touch-downs.
     pub(super) fn measure(&mut self) {
+        let now = self.world.now();
         for i in 0..self.count() {
-            let is_landed = self.world.motion(i).landed;
-            if is_landed && !self.was_landed[i] && !self.struck[i].falls {
+            let motion = self.world.motion(i);
+            if motion.landed && !self.was_landed[i] && !self.falls(i) {
                 self.hardest_m_s = self.hardest_m_s.max(self.world.truth(i).touchdown_m_s);
             }
-            self.was_landed[i] = is_landed;
+            if motion.landed && self.was_landed[i] && !motion.armed {
+                // A fault of one flight excuses no fall of the next. The rules have judged this touch-down.
+                (self.struck[i].falls, self.struck[i].is_drained) = (false, false);
+            }
+            if motion.armed {
+                self.armed_at[i].get_or_insert(now);
+            }
+            self.has_flown |= !motion.landed;
+            self.was_landed[i] = motion.landed;
         }
+    }
+
+    /// Whether a fault explains that an aircraft falls. Little charge explains it where the battery is empty, as far as its true
+    /// charge is known.
+    pub(super) fn falls(&self, i: usize) -> bool {
+        let is_empty = || self.world.charge_percent(i).is_none_or(|percent| percent <= 0.0);
+        self.struck[i].falls || self.struck[i].is_drained && is_empty()
     }
 
     /// Number of aircraft, those of the other swarm among them.

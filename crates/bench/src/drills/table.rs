@@ -10,11 +10,12 @@ const LOG_TAIL: usize = 30;
 /// Failing drills of a kind whose stories are printed.
 const STORIES: usize = 3;
 
-/// One row per kind that was flown, and one of all. Of the unsafe drills those with a crash are counted once more. Beside each count of drills that broke a rule stands the rate that it
-/// may have at most ([`rate_most`], 95 %): a rule that no drill broke may still be broken by another.
+/// One row per kind that was flown, and one of all. Of the unsafe drills those with a crash are counted once more. Next to each
+/// count of drills that broke a rule stands the rate that it may have at most ([`rate_most`], 95 %): a rule that no drill broke may
+/// still be broken by another. Drills in which nothing flew do not count for the rate.
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut out = String::from(
-        "kind                    seeds  unsafe   at most  crashed  stuck   at most  completed  least separation m  to ground s (median, last)\n",
+        "kind                    seeds  unsafe   at most  crashed  stuck   at most  completed  least separation m  to ground s (median, last)  not flown\n",
     );
     let of = |kind: Kind| outcomes.iter().filter(move |o| o.kind == kind).collect::<Vec<_>>();
     let kinds: Vec<(&str, Vec<&Outcome>)> =
@@ -34,7 +35,8 @@ fn line(name: &str, row: &[&Outcome]) -> String {
     let not_safe = count(|o| !o.safety.is_empty());
     let crashed = count(Outcome::has_crashed);
     let stuck = count(|o| o.safety.is_empty() && !o.liveness.is_empty());
-    let at_most = |events| rate_most(events, row.len()) * 1e2;
+    let not_flown = count(Outcome::is_not_flown);
+    let at_most = |events| rate_most(events, row.len() - not_flown) * 1e2;
     let (not_safe_most, stuck_most) = (at_most(not_safe), at_most(stuck));
     let least_m = row.iter().map(|o| o.separation_min_m).fold(f64::INFINITY, f64::min);
     let (done, all) = row.iter().fold((0, 0), |(done, all), o| (done + o.completed, all + o.aircraft));
@@ -44,7 +46,7 @@ fn line(name: &str, row: &[&Outcome]) -> String {
     let share = done as f64 / all as f64 * 1e2;
     format!(
         "{name:<22} {:>6}  {not_safe:>6}  {not_safe_most:>6.2} %  {crashed:>7}  {stuck:>5}  {stuck_most:>6.2} %  {share:>7.1} %  \
-         {least_m:>18.2}  {median_s:>14.1}, {last_s:.1}\n",
+         {least_m:>18.2}  {median_s:>14.1}, {last_s:.1}  {not_flown:>9}\n",
         row.len(),
     )
 }

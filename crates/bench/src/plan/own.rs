@@ -141,6 +141,14 @@ impl Own {
                 direction_rad: named.wind_from_deg.to_radians(),
                 ..WindParameters::default()
             };
+            let from_files = named.aircraft.iter().filter(|aircraft| aircraft.path.is_some()).count();
+            ensure!(
+                from_files == 0 || from_files == named.aircraft.len(),
+                "own.flight {:?}: found path of {from_files} of {} aircraft, expected all or none: a file states places on \
+                 earth, east_north_m metres from the plan's origin",
+                named.name,
+                named.aircraft.len()
+            );
             let routed = named.aircraft.iter().enumerate().map(|(index, aircraft)| {
                 aircraft
                     .routed(folder, height_m)
@@ -150,8 +158,11 @@ impl Own {
             let (missions, stated): (Vec<_>, Vec<_>) = routed.into_iter().unzip();
             let first = all.len();
             self.fly(&named.name, wind, missions, &mut all);
-            if named.aircraft.iter().any(|aircraft| aircraft.path.is_some()) {
-                all[first..].iter_mut().for_each(|scenario| scenario.stated.clone_from(&stated));
+            if from_files > 0 {
+                for scenario in &mut all[first..] {
+                    let own = Scenario { stated: stated.clone(), ..scenario.clone() };
+                    *scenario = own.measured_from_its_start();
+                }
             }
         }
         if let Some(crowd) = &self.crowd {
@@ -238,6 +249,10 @@ impl Routed {
             self.east_north_m.is_empty() && self.height_m.is_none(),
             "path: found east_north_m or height_m as well, expected either: the file states places and heights"
         );
+        ensure!(
+            start.is_none(),
+            "path: found start_east_north_m as well, expected none: the aircraft starts at its first waypoint"
+        );
         let path = folder.join(file);
         let limits = limits(&self.options).map_err(|why| anyhow!("{why}"))?;
         let missions = wingbeat_missions::read(&path, &limits)?;
@@ -277,5 +292,45 @@ impl Crowd {
             linearity: self.linearity,
             height_m,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    /// Two waypoints in Seattle, 111 m apart.
+    const SEATTLE: &str = "QGC WPL 110\n0 1 0 16 0 0 0 0 47.6 -122.33 5 1\n1 0 3 22 0 0 0 0 0 0 20 1\n\
+        2 0 3 16 0 0 0 0 47.6 -122.33 20 1\n3 0 3 16 0 0 0 0 47.601 -122.33 20 1\n";
+
+    fn scenarios(aircraft: &[&str]) -> Result<Vec<Scenario>> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("seattle.waypoints"), SEATTLE).unwrap();
+        let mut text = "name = \"a\"\ntitle = \"a\"\ntable = \"flights\"\nrepeat = 1\ntime_limit_s = 600\n\
+            [channel]\nmodel = \"unrestricted\"\ndraw = \"packet\"\n\
+            [own]\nvariants = [\"off\"]\nheight_m = 20.0\n[[own.flight]]\nname = \"b\"\n"
+            .to_owned();
+        for keys in aircraft {
+            text += &format!("[[own.flight.aircraft]]\nspeed_m_s = 5.0\n{keys}\n");
+        }
+        let path = folder.path().join("plan.toml");
+        std::fs::write(&path, text).unwrap();
+        let own = Plan::read(&path)?.own.context("own")?;
+        own.scenarios(folder.path(), 1)
+    }
+
+    #[test]
+    fn a_flight_of_files_is_measured_where_it_is_flown() {
+        let of_file = "path = \"seattle.waypoints\"";
+        let flown = scenarios(&[of_file]).unwrap();
+        let origin = flown[0].origin;
+        assert_eq!((origin.latitude_e7, origin.longitude_e7), (476_000_000, -1_223_300_000));
+        flown[0].check().unwrap();
+        let refused = |aircraft: &[&str]| format!("{:#}", scenarios(aircraft).unwrap_err());
+        let metres = "east_north_m = [[0.0, 0.0], [0.0, 100.0]]";
+        assert!(refused(&[of_file, metres]).contains("found path of 1 of 2 aircraft, expected all or none"));
+        let moved = format!("{of_file}\nstart_east_north_m = [10.0, 0.0]");
+        assert!(refused(&[&moved]).contains("found start_east_north_m as well"));
     }
 }

@@ -418,7 +418,7 @@ impl Scenario {
         let mut flown = mission.flown(protocol);
         // The bench configures its flight controllers with the speed of the scenario.
         flown.speed_m_s = flown.speed_m_s.filter(|speed_m_s| *speed_m_s != self.speed_m_s(index));
-        Ok(wingbeat_onboard::mission::extras(&flown))
+        Ok(wingbeat_onboard::mission::extras(&flown)?)
     }
 
     fn protocol_of(&self, index: usize) -> Result<&'static str> {

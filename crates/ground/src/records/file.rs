@@ -29,6 +29,8 @@ pub(super) enum Problem {
     Io(#[from] io::Error),
     #[error("found {0}, expected a flight log of Wingbeat (docs/records.md)")]
     NoLog(String),
+    #[error("not read: {0}")]
+    NotRead(String),
 }
 
 /// What is handed over, in order.
@@ -131,7 +133,9 @@ pub(super) fn about(path: &Path, budget: &Budget) -> Result<About, Problem> {
         }
         Item::Message(..) => Go::Continue(()),
     })?;
-    found.ok_or_else(|| Problem::NoLog(flaw.unwrap_or_else(|| "a file that states nothing of itself".into())))
+    let why = || flaw.unwrap_or_else(|| "a file that states nothing of itself".into());
+    // Where the budget ends, the file may well be a log.
+    found.ok_or_else(|| if budget.is_over() { Problem::NotRead(why()) } else { Problem::NoLog(why()) })
 }
 
 /// UTC at agent time zero, microseconds after 1970.
@@ -165,6 +169,20 @@ mod tests {
         writer.finish().unwrap();
         drop(writer);
         path.metadata().unwrap().len()
+    }
+
+    #[test]
+    fn a_log_behind_the_end_of_the_budget_is_not_read_and_not_refused_as_no_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.mcap");
+        bomb(&path, 1);
+        let spent = Budget::of(0);
+        assert!(spent.spend(1).is_err());
+        let problem = about(&path, &spent).unwrap_err();
+        assert!(matches!(problem, Problem::NotRead(_)), "{problem}");
+        std::fs::write(&path, "12345").unwrap();
+        let problem = about(&path, &Budget::of(1 << 20)).unwrap_err();
+        assert!(matches!(problem, Problem::NoLog(_)), "{problem}");
     }
 
     #[test]

@@ -124,6 +124,7 @@ pub(crate) fn read(root: &Path, name: &str, samples: u32, budget: &Budget) -> Re
     let path = below(root, name, "the path of a log (.mcap)", is_log)?;
     let mut track = track::read(&path, name, samples, budget).map_err(|problem| match problem {
         Problem::Io(error) => Refused::unavailable(format!("{name}: {error}")),
+        Problem::NotRead(_) => Refused::unavailable(format!("{name}: {problem}")),
         Problem::NoLog(_) => Refused::bad_request(format!("{name}: {problem}")),
     })?;
     if let (Some(stated_ms), Some(us)) = (&mut track.zero_unix_ms, Clocks::below(root).zero_unix_us(&path)) {

@@ -257,7 +257,8 @@ impl<F: Copy + PartialEq> RouteFlight<F> {
                     let mut route = self.route.clone();
                     route.truncate(self.waypoints);
                     let _ = self.extras.end.add_to(&mut route, Some(t.position));
-                    Ok(self.rules.fence.check(t.position, &route)?)
+                    self.rules.fence.check(t.position, &route)?;
+                    Ok(self.rules.fence.check_take_off(self.extras.take_off_mm)?)
                 }
             },
             Asked::Start if self.state == State::SetupFinished => Ok(()),
@@ -789,6 +790,23 @@ mod tests {
             later.set_route(&[0.0, 9.0].map(point), MissionExtras::NONE, found),
             Err(MissionError::State { found })
         );
+    }
+
+    #[test]
+    fn a_take_off_above_or_below_the_fence_is_not_set_up() {
+        let found = StateId::Start;
+        for (take_off_mm, problem) in [(0, None), (120_000, None), (500_000, Some(500.0)), (1_500, Some(1.5))]
+        {
+            let mut start = flight(State::Start, false);
+            let mut extras = MissionExtras::default();
+            extras.take_off_mm = take_off_mm;
+            start.set_route(&[0.0, 9.0].map(point), &extras, found).unwrap();
+            let denied = start.permits(Command::Setup, found).err();
+            let expected = problem.map(|found_m| {
+                Denied::Fence(crate::FenceError::TakeOff { found_m, least_m: 2.0, most_m: 120.0 })
+            });
+            assert_eq!(denied, expected, "{take_off_mm} mm");
+        }
     }
 
     #[test]

@@ -573,6 +573,10 @@ impl Autopilot for FlightController {
         Self::truth(self)
     }
 
+    fn charge_percent(&self) -> Option<f64> {
+        Some(self.battery.remaining_percent())
+    }
+
     fn motion(&self) -> Motion {
         let state = self.vehicle.state();
         Motion {

@@ -4,7 +4,9 @@ use super::Rule;
 use crate::drills::Kind;
 use crate::drills::operator::calm_bound;
 use crate::drills::run::{End, LAND_BOUND, Run, completed, time_limit};
-use wingbeat_agent::Phase;
+use wingbeat_agent::{Phase, Severity};
+use wingbeat_geo::Instant;
+use wingbeat_sim::world::Logged;
 
 pub(super) struct Separation;
 
@@ -75,9 +77,13 @@ impl Rule for Completed {
     }
 
     fn on_end(&mut self, run: &Run, _end: End) -> Option<String> {
-        let is_short = |text: &str| text.contains("battery") || text.contains("charge");
+        let is_short = |line: &Logged| {
+            let is_of_battery = ["battery", "charge"].iter().any(|word| line.entry.text.contains(word));
+            let has_flown = run.sky.armed_at[line.vehicle].is_some_and(|at| line.at >= at);
+            is_of_battery && has_flown && line.entry.severity >= Severity::Warning
+        };
         // A flight that a battery ended early is over as it should be.
-        let has_ended_early = || run.sky.world.log().iter().any(|line| is_short(&line.entry.text));
+        let has_ended_early = || run.sky.world.log().iter().any(is_short);
         let is_promised = (self.kind.costs_no_flight() || run.sky.story.is_empty())
             && self.kind != Kind::LongWay
             && !has_ended_early();
@@ -87,5 +93,29 @@ impl Rule for Completed {
         }
         let others = run.sky.describe(|i| run.sky.world.phase(i) != Phase::Finished);
         Some(format!("flight not completed: {others}"))
+    }
+}
+
+/// *Setup* is accepted in the end, unless something failed on the ground or strikes the aircraft, or its mission is longer than
+/// its battery.
+pub(super) struct SetUp {
+    pub(super) kind: Kind,
+}
+
+impl Rule for SetUp {
+    fn name(&self) -> &'static str {
+        "set up"
+    }
+
+    fn on_end(&mut self, run: &Run, _end: End) -> Option<String> {
+        if self.kind == Kind::LongWay || run.sky.failed_on_ground {
+            return None;
+        }
+        let is_struck = |i: usize| {
+            let struck = run.sky.struck[i];
+            struck.restarts || struck.pilot.is_some() || struck.until > Instant::ZERO || !run.sky.lives(i)
+        };
+        let refused = run.operator.refused_setups().into_iter().find(|press| !is_struck(press.vehicle))?;
+        Some(format!("aircraft {}: Setup is refused: {}", refused.vehicle + 1, refused.why()))
     }
 }

@@ -185,7 +185,7 @@ impl Rule for Returns {
             self.since[i]?;
             let (truth, struck) = (sky.world.truth(i), sky.struck[i]);
             let fails = struck.until > Instant::ZERO && now < struck.until + FAILS_WITHIN;
-            let is_anothers = struck.pilot.is_some() || struck.acts_unannounced || struck.falls || fails;
+            let is_anothers = struck.pilot.is_some() || struck.acts_unannounced || sky.falls(i) || fails;
             if !truth.armed || truth.landed || !sky.lives(i) || is_anothers {
                 (self.since[i], self.lands[i]) = (None, None);
                 return None;

@@ -34,7 +34,7 @@ impl Crash {
 
 /// Returns whether an aircraft is judged by how it lands.
 fn is_judged(sky: &Sky, i: usize) -> bool {
-    !sky.struck[i].falls && !sky.world.is_left_alone(i)
+    !sky.falls(i) && !sky.world.is_left_alone(i)
 }
 
 impl Rule for Crash {
@@ -75,10 +75,11 @@ impl Rule for Crash {
     }
 }
 
-/// The charge is judged so often.
+/// Period of the checks of a program's charge.
 const CHARGE_PERIOD_US: u64 = 1_000_000;
 
-/// No aircraft is in the air with an empty battery that no fault has emptied.
+/// No aircraft is in the air with an empty battery that no fault has emptied. The true charge counts; a program that has none
+/// to read is judged by the report of its companion.
 pub(super) struct Empty;
 
 impl Rule for Empty {
@@ -89,16 +90,19 @@ impl Rule for Empty {
     fn on_step(&mut self, run: &Run) -> Option<String> {
         let sky = &run.sky;
         let now = sky.world.now();
-        if sky.script.scenario.charge.is_none() || !now.as_micros().is_multiple_of(CHARGE_PERIOD_US) {
+        if sky.script.scenario.charge.is_none() {
             return None;
         }
+        let is_due = now.as_micros().is_multiple_of(CHARGE_PERIOD_US);
         (0..sky.count()).find_map(|i| {
             if sky.world.motion(i).landed || !is_judged(sky, i) || !sky.lives(i) {
                 return None;
             }
-            let battery = sky.world.status(i).measured.battery?;
-            (battery.remaining_percent? == 0)
-                .then(|| format!("aircraft {} at {:.1} s: empty in the air", i + 1, now.as_secs_f64()))
+            let is_empty = match sky.world.charge_percent(i) {
+                Some(percent) => percent <= 0.0,
+                None => is_due && sky.world.status(i).measured.battery?.remaining_percent? == 0,
+            };
+            is_empty.then(|| format!("aircraft {} at {:.1} s: empty in the air", i + 1, now.as_secs_f64()))
         })
     }
 }

@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | `separation` | all | no two aircraft come nearer to each other than 5 m |
 //! | `crash` | all | no aircraft meets the ground faster than its autopilot's landing does, no motors stop above the ground |
-//! | `battery` | all | no aircraft flies with an empty battery |
+//! | `battery` | all | no aircraft flies with an empty battery that no fault has emptied |
 //! | `downwash` | all | no aircraft stays below another: 5 m in the plane, 15 m in height, 5 s |
-//! | `known` | all | an aircraft logs the cause of an effect within 2 s |
+//! | `known` | all | the page gives the cause of an effect within 2 s: a line of the log, the line of the status, a check, or a button |
 //! | `returns` | all | an aircraft that obeys *Return* lands at home, or says that its battery or a failsafe demands otherwise |
 //! | `landed` | all | an aircraft that can land is on the ground within [`LAND_BOUND`] of the operator's *Land* |
 //! | `time` | all | a drill is over within [`time_limit`] |
@@ -20,6 +20,7 @@
 //! | `home` | own missions, liveness | an aircraft that avoids others on its way home lands there, unless it is asked to land elsewhere |
 //! | `unaided` | all, liveness | the swarm lands within [`calm_bound`] without the operator |
 //! | `completed` | all, liveness | where nothing was lost for good the flight is completed |
+//! | `set up` | all, liveness | *Setup* is accepted in the end, unless something failed on the ground |
 //!
 //! A rule of safety holds whatever goes wrong; a rule of liveness once nothing goes wrong any more.
 //!
@@ -101,8 +102,12 @@ impl Rules {
             Task::Own(_) => {}
         }
         let home = Box::new(own::Home::of(2 * script.scenario.aircraft()));
-        let liveness: Vec<Box<dyn Rule>> =
-            vec![home, Box::new(all::Unaided), Box::new(all::Completed { kind })];
+        let liveness: Vec<Box<dyn Rule>> = vec![
+            home,
+            Box::new(all::Unaided),
+            Box::new(all::Completed { kind }),
+            Box::new(all::SetUp { kind }),
+        ];
         let judged = |rules: Vec<Box<dyn Rule>>| {
             rules.into_iter().map(|rule| Judged { rule, violation: None }).collect()
         };
