@@ -220,6 +220,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Input::Operator(Command::Exclude { member }) => self.exclude(member, self.config.me, changes),
             Input::Done(Order::LoadRoute) => self.setup.confirm_route(),
             Input::Done(Order::Hold) => self.navigation.confirm_hold(),
+            Input::BatteryLow(EndFlight::Land) => self.landing.land_for_battery(),
             Input::Operator(_)
             | Input::Done(_)
             | Input::Reached(_)
@@ -247,7 +248,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let old = self.state;
         let Transition { to, reason } = self.land_clear(now, transition);
         let flew_aside = matches!(old, State::Aborted(Abort::LandAside { .. }));
-        if flew_aside && to == State::Aborted(Abort::LAND) && !self.navigation.has_arrived() {
+        // Also above one that still drifts: the aircraft has waited for as long as it may, and climbs no second time.
+        let is_cut_short = || !self.navigation.has_arrived() || self.clearance().is_drifted_over(now);
+        if flew_aside && to == State::Aborted(Abort::LAND) && is_cut_short() {
             self.landing.insist();
         }
         if !matches!(to, State::Aborted(Abort::LAND | Abort::LandAside { .. } | Abort::Ground)) {

@@ -401,6 +401,38 @@ mod tests {
     }
 
     #[test]
+    fn muscop_33_one_that_reports_that_it_drifts_is_in_the_air_however_long_it_has_drifted() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 12.0), true);
+        airspace.traffic.set_air(Air { known_m_s: None, most_m_s: 4.0 });
+        let (blind, begins) = (airspace.slot(0), Instant::from_secs(1));
+        let mut climbs = |reported_s: u64, after_s: u64| {
+            let seconds = |s| begins + Duration::from_secs(s);
+            airspace.traffic.report_adrift(seconds(reported_s), blind, at(12.0, 0.0, 12.0));
+            airspace.clearance().above_adrift(seconds(after_s)).is_some()
+        };
+        assert!(climbs(0, 1));
+        assert!(climbs(40, 42), "it still reports");
+        assert!(!climbs(40, 44), "it is down");
+    }
+
+    #[test]
+    fn muscop_33_one_does_not_climb_into_another_above_it() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 12.0), true);
+        airspace.traffic.set_air(Air { known_m_s: None, most_m_s: 4.0 });
+        let (blind, holds, now) = (airspace.slot(0), airspace.slot(2), Instant::from_secs(1));
+        airspace.traffic.report_adrift(now, blind, at(12.0, 0.0, 12.0));
+        airspace.members.leaves(holds);
+        for (height_m, is_free) in [(24.0, false), (40.0, true), (12.0, true)] {
+            let east_m = if height_m > 20.0 { 0.0 } else { 9.0 };
+            airspace.traffic.report_departure(holds, at(east_m, 0.0, height_m), Ending::Holding);
+            let climbs = airspace.clearance().above_adrift(now).is_some();
+            assert_eq!(climbs, is_free, "{height_m}");
+        }
+    }
+
+    #[test]
     fn muscop_33_one_that_descends_notices_another_that_fell_below_it() {
         let mut airspace = Airspace::of(1);
         airspace.report_own(at(0.0, 0.0, 15.0), true);
