@@ -21,7 +21,7 @@ use super::assignment::Assignment;
 use super::landing::Landing;
 use super::membership::Membership;
 use super::ownship::Ownship;
-use super::path::Path;
+use super::path::{Curtain, Path};
 use super::slot_set::SlotSet;
 use super::take_off::TakeOff;
 pub(crate) use legs::Approach;
@@ -103,17 +103,8 @@ impl<'a> Clearance<'a> {
             }
             Some((at, Ending::Landing)) => {
                 let down = self.comes_down(track, at);
-                let above_m = DVec3::new(0.0, 0.0, self.local(at).z);
-                let level = Path { from_m: down.from_m + above_m, to_m: down.to_m + above_m };
-                // It falls from anywhere on its way: falls no farther apart than is clear.
-                let way_m = down.to_m - down.from_m;
-                let falls = libm::ceil(way_m.length() / self.clear_m()).max(1.0) as u32;
-                let fall = |n: u32| {
-                    let ground_m = down.from_m + way_m * (f64::from(n) / f64::from(falls));
-                    Path { from_m: ground_m + above_m, to_m: ground_m }
-                };
-                let fallen_m = (0..=falls).map(|n| fall(n).distance_m(path)).fold(f64::INFINITY, f64::min);
-                return fallen_m.min(nearest(&[level, down]));
+                // It falls from anywhere on its way.
+                return Curtain { foot: down, height_m: self.local(at).z }.distance_m(path);
             }
             Some((at, Ending::Holding)) => (at, at, Point { height_mm: 0, ..at }),
             None if self.landing.is_landing(slot) => {
