@@ -46,6 +46,7 @@ use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
+use crate::accuracy::Accuracy;
 use crate::flight::{self, AT_THE_END_M, RouteFlight, Rules};
 use crate::{
     Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Handling, Input, MOVES_M_S,
@@ -96,6 +97,7 @@ pub struct Mbcap {
     disarmed_at: Option<Instant>,
     /// It flies home by an order whose effect was seen, or stands because of a conflict on that way.
     returning: Option<Returning>,
+    accuracy: Accuracy,
     beacon_at: Instant,
     check_at: Instant,
     tally: Tally,
@@ -199,6 +201,7 @@ impl Mbcap {
             last_course: LastCourse::default(),
             disarmed_at: None,
             returning: None,
+            accuracy: Accuracy::default(),
             beacon_at: phase(config.beacon_period),
             check_at: phase(config.check_period),
             tally: Tally::default(),
@@ -605,8 +608,9 @@ impl Protocol for Mbcap {
     fn set_handling(&mut self, handling: Handling) {
         self.config.prediction.handling = handling;
     }
-    fn set_measured(&mut self, measured: Measured) {
-        self.config.take_position_error(measured.gnss_error_m);
+    fn set_measured(&mut self, now: Instant, measured: Measured) {
+        let error_m = self.accuracy.take(now, &measured);
+        self.config.take_position_error(error_m);
     }
     fn takes_up(&self) -> bool {
         true

@@ -386,6 +386,18 @@ mod tests {
         }
     }
 
+    /// A flight that is rejoined, or forgotten, begins its landing again.
+    #[test]
+    fn muscop_23_the_distance_that_is_measured_counts_again_after_the_landing_was_forgotten() {
+        let mut member = Member::planned();
+        let measured = crate::Measured { gnss_error_m: Some(2.0), ..crate::Measured::default() };
+        member.swarm.set_measured(member.now, measured);
+        assert!(member.swarm.landing().is_too_near(10.0, 50.0));
+        member.swarm.landing = super::Landing::default();
+        member.swarm.set_measured(member.now, measured);
+        assert!(member.swarm.landing().is_too_near(10.0, 50.0));
+    }
+
     #[test]
     fn muscop_05_a_plan_far_from_the_own_home_is_refused_whatever_its_length() {
         let mut plan = Member::plan();

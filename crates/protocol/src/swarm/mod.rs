@@ -354,15 +354,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
 impl<F: Copy + PartialEq> Swarm<F> {
     /// Takes what this aircraft measures of where it flies. Before *Setup* it counts for the plan; after that the plan stays,
     /// and the aircraft lands farther from the others where it errs by more than was planned for.
-    pub(crate) fn set_measured(&mut self, measured: Measured) {
-        let counts_otherwise = self.survey.measure(measured);
+    pub(crate) fn set_measured(&mut self, now: Instant, measured: Measured) {
+        let counts_otherwise = self.survey.measure(now, measured);
         self.traffic.set_air(self.survey.air());
-        if !counts_otherwise {
-            return;
-        }
-        if self.state == State::Start {
+        if counts_otherwise && self.state == State::Start {
             self.survey.apply(&mut self.config);
         }
+        // Each time: what lands is forgotten where a flight is rejoined.
         self.landing.keep_apart(self.survey.landing_least_m(&self.config));
     }
 
