@@ -25,12 +25,9 @@ impl Accuracy {
     /// Takes a measurement. Returns the error that counts from now on, in metres; `None` where none was ever known.
     pub(crate) fn take(&mut self, now: Instant, measured: &Measured) -> Option<f64> {
         let reported_m = measured.gnss_error_m.filter(|error_m| error_m.is_finite());
-        let without_fix_m =
-            self.counts_m.filter(|_| measured.is_blind).map(|counts_m| counts_m.max(WITHOUT_FIX_M));
-        let error_m = match (reported_m, without_fix_m) {
-            (Some(reported_m), Some(without_fix_m)) => reported_m.max(without_fix_m),
-            (one, other) => one.or(other).or(self.counts_m)?,
-        };
+        // Before the first fix nothing is known, and nothing flies.
+        let without_fix_m = self.counts_m.filter(|_| measured.is_blind).map(|m| m.max(WITHOUT_FIX_M));
+        let error_m = reported_m.or(without_fix_m).or(self.counts_m)?;
         match self.counts_m {
             Some(counts_m) if error_m < counts_m => {
                 self.since_m = self.since_m.max(error_m);
@@ -61,6 +58,7 @@ mod tests {
         assert_eq!([take(401, Some(1.0), false), take(409, Some(0.4), false)], [Some(3.0); 2]);
         assert_eq!(take(410, Some(0.4), false), Some(1.0), "the largest of that time");
         assert_eq!(take(420, Some(0.4), false), Some(0.4));
+        assert_eq!(take(421, Some(0.4), true), Some(0.4), "it has a fix, and its filter no position yet");
         assert_eq!(take(421, None, true), Some(2.5), "dead reckoning");
         assert_eq!(take(422, Some(f64::NAN), false), Some(2.5));
     }
