@@ -171,6 +171,12 @@ impl Executor {
         self.returns.stop();
     }
 
+    /// Returns the order under way.
+    #[cfg(test)]
+    pub(crate) fn order(&self) -> Option<Order> {
+        self.order
+    }
+
     /// Whether an order that must be repeated until its effect is seen is under way.
     fn insists(&self) -> bool {
         matches!(self.order, Some(Order::Hold | Order::Return | Order::Land))

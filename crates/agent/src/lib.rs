@@ -962,7 +962,7 @@ impl Agent {
             Some(false) => self.is_located && !is_armed,
             Some(true) | None => true,
         };
-        self.protocol.set_measured(budget::measured(&self.telemetry));
+        self.protocol.set_measured(now, budget::measured(&self.telemetry));
         if is_armed && !self.is_located && self.has_reported {
             return;
         }

@@ -4,17 +4,18 @@
 //! once the reason is gone. Then it ends the flight of all: they return in their layers, or land where they have none.
 
 use wingbeat_geo::Instant;
-use wingbeat_protocol::{Command, EndFlight, Phase, Severity, text};
+use wingbeat_protocol::{Command, EndFlight, Severity, StateId, text};
 
 use crate::command::START_WAITS;
 use crate::{Agent, Outputs, Rejection};
 
 impl Agent {
-    /// Whether this aircraft hovers in a swarm that waits for its start.
+    /// Returns whether this aircraft hovers in its slot and the swarm waits for its start. A follower without its leader and an
+    /// aircraft at a barrier wait for other aircraft, and no start helps them.
     fn awaits_start(&self) -> bool {
         let view = self.protocol.view();
         self.telemetry.armed
-            && view.phase == Phase::Waiting
+            && view.state == StateId::SetupFinished
             && view.swarm.size > 1
             && self.authority.is_ours()
     }

@@ -14,6 +14,7 @@ mod identity;
 mod probes;
 mod region;
 mod rejoin;
+mod start_gate;
 
 use wingbeat_autopilot::codec::{MavHeader, encode_v2};
 use wingbeat_autopilot::dialect::{
@@ -36,6 +37,8 @@ struct Bench {
     mode: u32,
     armed: bool,
     height_mm: i32,
+    /// Latitude and longitude, 1e-7 degree.
+    at_e7: (i32, i32),
     /// What the EKF reports of itself.
     estimate: EkfStatusFlags,
     /// What the agent sent to the autopilot in the last step.
@@ -59,6 +62,7 @@ impl Bench {
             mode: 0,
             armed: false,
             height_mm: 0,
+            at_e7: (394_825_940, -3_462_650),
             estimate: EkfStatusFlags::EKF_POS_HORIZ_ABS,
             sent: StdVec::new(),
             datagrams: StdVec::new(),
@@ -122,8 +126,8 @@ impl Bench {
                 ..Default::default()
             }),
             MavMessage::GLOBAL_POSITION_INT(GLOBAL_POSITION_INT_DATA {
-                lat: 394_825_940,
-                lon: -3_462_650,
+                lat: self.at_e7.0,
+                lon: self.at_e7.1,
                 relative_alt: self.height_mm,
                 ..Default::default()
             }),
@@ -168,8 +172,8 @@ impl Bench {
 
     fn position(&mut self) {
         self.receive(&MavMessage::GLOBAL_POSITION_INT(GLOBAL_POSITION_INT_DATA {
-            lat: 394_825_940,
-            lon: -3_462_650,
+            lat: self.at_e7.0,
+            lon: self.at_e7.1,
             relative_alt: self.height_mm,
             ..Default::default()
         }));

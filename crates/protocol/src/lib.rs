@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+mod accuracy;
 pub mod config;
 mod denied;
 mod extras;
@@ -292,7 +293,7 @@ pub trait Protocol {
     fn set_handling(&mut self, _handling: Handling) {}
     /// Takes what its aircraft measures of where it flies, with each report of the position. A protocol whose margins do not
     /// depend on it need not.
-    fn set_measured(&mut self, _measured: Measured) {}
+    fn set_measured(&mut self, _now: Instant, _measured: Measured) {}
     /// Whether it can take up a flight that it does not remember ([`Protocol::hold_found`], [`Protocol::take_up`]): one that
     /// is on a route of its own.
     fn takes_up(&self) -> bool {

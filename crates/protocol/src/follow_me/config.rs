@@ -13,6 +13,8 @@ const REFRESH_LEAST_MS: u64 = 250;
 const REFRESH_LEAST_CLOSE_MS: u64 = 100;
 /// The greatest speed of a pilot in LOITER that the published distances are for, metres per second (`WPNAV_LOIT_SPEED` of 3.5.7).
 const PUBLISHED_M_S: f64 = 5.0;
+/// The separation in the published distances, metres.
+const PUBLISHED_SEPARATION_M: f64 = 5.0;
 /// Where motion is shaped a follower is behind by the way of so long, and of a refresh. Behind pilots who were drawn from seeds,
 /// up to 10 m/s (4.6.2, simulated; `docs/protocols/follow-me.md`).
 const SHAPED_LAG_S: f64 = 5.0;
@@ -127,12 +129,7 @@ impl Config {
     /// published was flown, and the square of the speed is assumed.
     pub fn distance_least_at_m(&self, pilot_m_s: f64, handling: Handling) -> f64 {
         let strays_m = self.swarm.budget().take_off_m() - self.swarm.separation_m;
-        let published_m = match self.refresh.as_millis() {
-            1_000.. => 60.0,
-            750.. => 75.0,
-            500.. => 90.0,
-            _ => 125.0,
-        };
+        let published_m = self.published_least_m();
         let refresh_s = self.refresh.as_secs_f64();
         let faster = (pilot_m_s / PUBLISHED_M_S).max(1.0);
         strays_m
@@ -143,6 +140,32 @@ impl Config {
                     (lag_s + refresh_s + WORD_LATE_S) * pilot_m_s + self.swarm.separation_m
                 }
             }
+    }
+}
+
+impl Config {
+    /// Returns the least distance for the published speed of the pilot.
+    fn published_least_m(&self) -> f64 {
+        match self.refresh.as_millis() {
+            1_000.. => 60.0,
+            750.. => 75.0,
+            500.. => 90.0,
+            _ => 125.0,
+        }
+    }
+
+    /// Returns how far a follower is behind its slot at most that keeps up with a leader of this speed, in metres: the lag that is
+    /// part of [`Config::distance_least_at_m`].
+    pub(super) fn lag_m(&self, leader_m_s: f64, handling: Handling) -> f64 {
+        let refresh_s = self.refresh.as_secs_f64();
+        match handling {
+            Handling::Tracks => {
+                let path_m = (refresh_s + WORD_LATE_S) * PUBLISHED_M_S;
+                let faster = leader_m_s / PUBLISHED_M_S;
+                (self.published_least_m() - path_m - PUBLISHED_SEPARATION_M) * faster.max(faster * faster)
+            }
+            Handling::Shaped => (SHAPED_LAG_S + refresh_s) * leader_m_s,
+        }
     }
 }
 

@@ -272,8 +272,19 @@ impl Guidance {
     /// Returns whether this follower is near its slot, as the leader broadcast it last.
     fn is_near_slot(&self, swarm: &Swarm) -> bool {
         let slot = self.received.and_then(|(_, c)| slot_around(swarm, c));
-        let near_m = self.config.swarm.distance_m / 2.0;
+        let near_m = self.near_slot_m();
         slot.zip(swarm.ownship().point()).is_some_and(|(slot, here)| distance_m(slot, here) <= near_m)
+    }
+
+    /// Returns the distance from its slot within which a follower has caught up, in metres. Behind a fast leader a healthy follower
+    /// is tens of metres behind all the time.
+    fn near_slot_m(&self) -> f64 {
+        let leader_m_s = self.received.zip(self.received_before).map_or(0.0, |((at, to), (before, from))| {
+            let took_s = at.since(before).as_secs_f64();
+            let is_recent = at.since(before) <= LEADER_MOVES_FOR;
+            if is_recent { distance_m(from.at, to.at) / took_s.max(0.1) } else { 0.0 }
+        });
+        (self.config.swarm.distance_m / 2.0).max(self.config.lag_m(leader_m_s, self.handling))
     }
 
     /// As configured.
@@ -693,4 +704,29 @@ fn moved_on(from: Point, to: Point, took: Duration) -> Point {
 
 fn distance_m(a: Point, b: Point) -> f64 {
     Frame::new(position(a)).to_local(position(b)).truncate().length()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wingbeat_wire::VehicleId;
+
+    #[test]
+    fn follow_21_a_follower_as_far_behind_a_fast_leader_as_it_lags_has_caught_up() {
+        let config = Config::new(VehicleId(2), VehicleId(1), 2);
+        let mut swarm = Swarm::new(config.swarm.clone(), 1, Instant::ZERO);
+        let mut guidance = Guidance::new(config, &mut swarm, Instant::ZERO);
+        let mut near_m = |leader_m_s: f64, handling| {
+            let from = Point { latitude_e7: 394_825_940, longitude_e7: -3_462_650, height_mm: 20_000 };
+            let coordinates = |at| Coordinates { at, heading_urad: 0, leads: true };
+            guidance.set_handling(handling);
+            guidance.received_before = Some((Instant::from_secs(1), coordinates(from)));
+            let to = plan::moved(from, leader_m_s, 0.0);
+            guidance.received = Some((Instant::from_secs(2), coordinates(to)));
+            libm::round(guidance.near_slot_m())
+        };
+        assert_eq!(near_m(0.0, Handling::Tracks), 30.0, "half the distance");
+        assert_eq!(near_m(10.0, Handling::Shaped), 60.0);
+        assert_eq!(near_m(5.0, Handling::Tracks), 49.0);
+    }
 }

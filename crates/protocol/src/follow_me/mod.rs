@@ -95,8 +95,8 @@ impl Protocol for FollowMe {
         self.guidance.set_handling(handling);
     }
 
-    fn set_measured(&mut self, measured: Measured) {
-        self.swarm.set_measured(measured);
+    fn set_measured(&mut self, now: Instant, measured: Measured) {
+        self.swarm.set_measured(now, measured);
     }
 
     /// A slave's flight. The leader's is its pilot's.

@@ -1,13 +1,13 @@
 //! Acting alone: keeping clear of aircraft that are silent, and of those that fly at us and do not answer. Nothing here needs an
 //! agreement, for the radio of either may be dead, deaf or mute (`docs/protocols/mbcap.md`, *Silent aircraft*).
 
-use wingbeat_geo::{DVec3, Duration, Instant};
-use wingbeat_wire::VehicleId;
+use wingbeat_geo::{DVec2, DVec3, Duration, Instant};
+use wingbeat_wire::{Avoidance, VehicleId};
 
 use super::Mbcap;
 use super::config::{BrakeFit, Prediction};
-use super::decide::{Outcome, SETTLES_M_S, Step, ordering, to};
-use super::neighbours::Neighbour;
+use super::decide::{Aside, CLOSER_M, Outcome, SETTLES_M_S, Step, ordering, to};
+use super::neighbours::{Neighbour, Receiver};
 use super::predict::{brake_distance_m, reaction_distance_m};
 use super::silent::{self, Obstacle, SILENT_AFTER};
 use super::state::{AfterResume, Avoiding, Conflict};
@@ -19,6 +19,8 @@ const NEWEST: Duration = Duration::from_secs(1);
 /// Of the safe distance, what an aircraft that moved aside keeps for certain from a course that may still be flown: the rest is
 /// the error of the positions.
 const ASIDE_SHARE: f64 = 0.5;
+/// Further than asked by this, so that arriving there is clear, metres.
+const BEYOND_M: f64 = 0.1;
 
 /// A braking aircraft that is slower than this can be sent aside, metres per second.
 const SLOW_M_S: f64 = 4.0;
@@ -45,19 +47,39 @@ impl Mbcap {
             let height_m = self.config.risk.height_m;
             let Prediction { horizon, handling, .. } = &self.config.prediction;
             let noticed_m = reaction_distance_m(horizon, *handling, v) + self.config.risk_distance_m() - v;
-            let flies_on =
-                n.is_recent(now, NEWEST) && self.is_moving(n) && v >= SETTLES_M_S && !self.claims(n);
+            // One that passes another stops for an aircraft that stands nearer than it would pass it.
+            let noticed_m = match n.beacon.state {
+                Avoidance::Overtaking => {
+                    noticed_m - self.config.risk_distance_m() + self.config.passing_distance_m()
+                }
+                Avoidance::Normal
+                | Avoidance::StandStill
+                | Avoidance::MovingAside
+                | Avoidance::GoOnPlease
+                | Avoidance::EmergencyLand => noticed_m,
+            };
+            // One that brakes for a third is in conflict, and still shown as on its mission.
+            let brakes = n.beacon.state == Avoidance::Normal && n.beacon.avoiding.is_some();
+            let flies_on = n.is_recent(now, NEWEST)
+                && self.is_moving(n)
+                && v >= SETTLES_M_S
+                && !self.claims(n)
+                && !brakes;
             let is_near = n.at.truncate().distance(here.truncate()) < noticed_m
                 && libm::fabs(n.at.z - here.z) < height_m;
             if !flies_on || !is_near {
                 return None;
             }
-            let way = self.neighbours.way_of(now, n, frame, self.config.me)?;
+            let way = self.neighbours.way_of(now, n, frame, self.receiver())?;
             // Not behind it: the path begins where it is.
             if !way.may_be_near(here, noticed_m / v, clear_m, height_m) {
                 return None;
             }
-            self.leave_path(now, Conflict { peer: n.id, ..conflict }, &way, self.wide_m())
+            let conflict = Conflict { peer: n.id, ..conflict };
+            match self.find_off(now, conflict, &way, self.wide_m()) {
+                Aside::At(aside) => self.moving_to(now, conflict, aside),
+                Aside::Here | Aside::Barred => None,
+            }
         })
     }
 
@@ -105,18 +127,61 @@ impl Mbcap {
         // Of one that is received again in a moment it would leave the path for nothing.
         self.obstacles(now).filter(|(peer, _)| self.is_silent(now, *peer)).find_map(|(peer, obstacle)| {
             let keeps_m = self.keeps_m(&obstacle);
-            let is_in_its_way = obstacle.may_come_near(here, keeps_m - error_m, height_m);
-            is_in_its_way.then(|| self.leave_path(now, Conflict { peer, ..conflict }, &obstacle, keeps_m))?
+            if !obstacle.may_come_near(here, keeps_m - error_m, height_m) {
+                return None;
+            }
+            let conflict = Conflict { peer, ..conflict };
+            let across = match self.find_off(now, conflict, &obstacle, keeps_m) {
+                Aside::At(aside) => Some(aside),
+                Aside::Here | Aside::Barred => None,
+            };
+            // Where it hovers, or its path lies behind, there is no position across.
+            let is_near = obstacle.may_come_near(here, self.config.safe_distance_m() - error_m, height_m);
+            let away = || self.find_away(now, conflict, &obstacle, keeps_m).filter(|_| is_near);
+            let aside = across
+                .filter(|&aside| self.is_clear_of_silent(now, aside))
+                .or_else(away)
+                .or(across)
+                .filter(|&aside| self.is_clearer(now, aside))?;
+            self.moving_to(now, conflict, aside)
         })
+    }
+
+    /// Returns whether a position is clear of the courses of all silent aircraft, or further from them than the present one.
+    /// Between two lanes each position aside of one is in the way of the other.
+    fn is_clearer(&self, now: Instant, aside: DVec2) -> bool {
+        let here_m = self.silent_room_m(now, self.motion.here.truncate());
+        self.is_clear_of_silent(now, aside) || self.silent_room_m(now, aside) > here_m + CLOSER_M
+    }
+
+    /// Returns whether a position is clear of the courses of all silent aircraft, as far as the errors of positions allow.
+    fn is_clear_of_silent(&self, now: Instant, at: DVec2) -> bool {
+        let error_m = self.config.safe_distance_m() * (1.0 - ASIDE_SHARE);
+        let (at, height_m) = (at.extend(self.motion.here.z), self.config.risk.height_m);
+        self.obstacles(now)
+            .filter(|(peer, _)| self.is_silent(now, *peer))
+            .all(|(_, obstacle)| !obstacle.may_come_near(at, self.keeps_m(&obstacle) - error_m, height_m))
+    }
+
+    /// Returns how near silent aircraft may come to a position over ground, in metres.
+    fn silent_room_m(&self, now: Instant, at: DVec2) -> f64 {
+        let (at, height_m) = (at.extend(self.motion.here.z), self.config.risk.height_m);
+        let silent = self.obstacles(now).filter(|(peer, _)| self.is_silent(now, *peer));
+        silent.map(|(_, obstacle)| obstacle.room_m(at, height_m)).fold(f64::INFINITY, f64::min)
     }
 
     pub(super) fn is_silent(&self, now: Instant, peer: VehicleId) -> bool {
         self.neighbours.get(peer).is_some_and(|peer| peer.is_silent(now, SILENT_AFTER))
     }
 
+    /// Returns this aircraft, as a silent one knows it.
+    pub(super) fn receiver(&self) -> Receiver {
+        Receiver { me: self.config.me, leads_since: self.last_course.leads_since() }
+    }
+
     /// Where silent aircraft may be, by their ids.
     pub(super) fn obstacles(&self, now: Instant) -> impl Iterator<Item = (VehicleId, Obstacle)> {
-        self.neighbours.obstacles(now, self.config.prediction_lasts(), self.frame(), self.config.me)
+        self.neighbours.obstacles(now, self.config.prediction_lasts(), self.frame(), self.receiver())
     }
 
     /// A silent aircraft that may be on our path by the time that we are: we stop before its path, and do not stop on it.
@@ -165,9 +230,12 @@ impl Mbcap {
         if !self.knows_where_it_is(now) {
             return None;
         }
-        if let Some(transition) =
-            self.leaves_unanswered(now, conflict).or_else(|| self.leaves_silent(now, avoiding))
-        {
+        // Whatever it waited for meanwhile, and however often it moved aside.
+        let began_at = self.alone_since.map_or(since, |alone_since| alone_since.min(since));
+        let limit = self.config.deadlock.timeout(self.flight.planned_speed_m_s());
+        let too_long = now.since(began_at) > limit;
+        let leaves = || self.leaves_unanswered(now, conflict).or_else(|| self.leaves_silent(now, avoiding));
+        if !too_long && let Some(transition) = leaves() {
             return Some(transition.into());
         }
         let (distance_m, height_m) = (self.config.risk_distance_m(), self.config.risk.height_m);
@@ -190,12 +258,11 @@ impl Mbcap {
         }
         // It may hover at the end of its mission without end, or wait for us: this aircraft stands clear of its path, and lands
         // there.
-        let too_long = now.since(since) > self.config.deadlock.timeout(self.flight.planned_speed_m_s());
         if too_long {
-            return Some(Step {
-                transition: ordering(Avoiding::EmergencyLand { conflict }, Order::Land),
-                outcome: Some(Outcome::DeadlockFailed),
-            });
+            let transition = self
+                .lands_clear_of_silent(now)
+                .unwrap_or_else(|| ordering(Avoiding::EmergencyLand { conflict }, Order::Land));
+            return Some(Step { transition, outcome: Some(Outcome::DeadlockFailed) });
         }
         // A mute peer learns that it may pass, where it is not received again soon.
         let is_gone =
@@ -204,16 +271,60 @@ impl Mbcap {
         gives_way.then(|| to(self.waits(now, conflict)).into())
     }
 
-    /// Aside from the path of a silent aircraft; nothing where there is no such position.
-    fn leave_path(
+    /// Finds the position aside of the path of another, which counts longer than it is by the distance to keep.
+    fn find_off(&self, now: Instant, conflict: Conflict, obstacle: &Obstacle, keeps_m: f64) -> Aside {
+        let mut way: silent::Way = obstacle.path.iter().map(|at| at.truncate()).collect();
+        if let [.., before, last] = way.as_mut_slice() {
+            *last += (*last - *before).normalize_or_zero() * keeps_m;
+        }
+        self.find_aside(now, conflict, &way, obstacle.speed_m_s, keeps_m)
+    }
+
+    /// Finds the position away from the nearest point of the path of another that is furthest from the courses of all silent
+    /// aircraft. The way there leads past none of them.
+    fn find_away(
         &self,
         now: Instant,
         conflict: Conflict,
         obstacle: &Obstacle,
         keeps_m: f64,
-    ) -> Option<Transition<Avoiding>> {
-        let way: silent::Way = obstacle.path.iter().map(|at| at.truncate()).collect();
-        self.move_aside(now, conflict, &way, obstacle.speed_m_s, keeps_m)
+    ) -> Option<DVec2> {
+        let here = self.motion.here.truncate();
+        let nearest = obstacle.nearest_on_path(here)?;
+        let away = (here - nearest).normalize_or(DVec2::Y);
+        let candidate = |turn: f64| {
+            let (sin, cos) = libm::sincos(turn * core::f64::consts::FRAC_PI_4);
+            nearest + DVec2::new(cos, sin).rotate(away) * (keeps_m + BEYOND_M)
+        };
+        let is_free = |aside: &DVec2| {
+            !self.is_taken(now, conflict, *aside) && !self.crosses_one_that_passes(now, *aside)
+        };
+        let candidates = [0.0, 1.0, -1.0, 2.0, -2.0].into_iter().map(candidate);
+        let room = |aside: DVec2| (self.silent_room_m(now, aside), aside);
+        // The first of those that are equally far.
+        let best = candidates.filter(is_free).filter(|at| self.nears_no_silent(now, *at)).map(room).reduce(
+            |best, other| {
+                if other.0 > best.0 { other } else { best }
+            },
+        );
+        best.map(|(_, aside)| aside)
+    }
+
+    /// Returns whether the straight way to a position comes no nearer to the courses of silent aircraft.
+    fn nears_no_silent(&self, now: Instant, to: DVec2) -> bool {
+        let here = self.motion.here.truncate();
+        let least_m = self.silent_room_m(now, here) - CLOSER_M;
+        let mut shares = [0.25, 0.5, 0.75].into_iter();
+        shares.all(|share| self.silent_room_m(now, here.lerp(to, share)) > least_m)
+    }
+
+    /// Landing away from the courses of silent aircraft, where it stands too near to one and a clear position is in reach.
+    fn lands_clear_of_silent(&self, now: Instant) -> Option<Transition<Avoiding>> {
+        if self.is_clear_of_silent(now, self.motion.here.truncate()) {
+            return None;
+        }
+        let aside = self.landing_site(now).filter(|site| self.nears_no_silent(now, *site))?;
+        self.landing_aside(now, aside)
     }
 
     /// Out of the peer's way.

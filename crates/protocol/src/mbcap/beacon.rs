@@ -29,6 +29,10 @@ pub(super) struct LastBeacon {
 
 /// A course is broadcast when it changes, and then so often.
 const COURSE_PERIOD: Duration = Duration::from_secs(2);
+/// A waypoint is left out of a course where that moves the path by less than this, in metres.
+const STRAIGHT_M: f64 = 1.0;
+/// At most this many waypoints in a row are left out of a course.
+const LEFT_OUT_MAX: usize = 16;
 /// So long after its motors stopped an aircraft broadcasts that it is down.
 const DOWN_FOR: Duration = Duration::from_secs(3);
 
@@ -55,18 +59,57 @@ const COASTS_LEAST_M: f64 = 2.5;
 pub(super) struct LastCourse {
     ahead: Option<Ahead>,
     sent_at: Instant,
+    leads: Leads,
+    leads_since: Instant,
+}
+
+/// The end to which courses lead, whatever interrupts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Leads {
+    #[default]
+    Mission,
+    Home,
+    Down,
+}
+
+impl LastCourse {
+    /// Returns since when its courses lead to the present end.
+    pub(super) fn leads_since(&self) -> Instant {
+        self.leads_since
+    }
+
+    #[cfg(test)]
+    pub(super) fn sent_at(&self) -> Instant {
+        self.sent_at
+    }
+
+    /// Takes the course that is sent now.
+    fn send(&mut self, now: Instant, ahead: Ahead) {
+        let leads = match ahead {
+            Ahead::Mission(_) => Leads::Mission,
+            Ahead::Home => Leads::Home,
+            Ahead::Down => Leads::Down,
+            // It stays within the distance that others keep from its course.
+            Ahead::Aside(_) | Ahead::Nowhere => self.leads,
+        };
+        if leads != self.leads {
+            (self.leads, self.leads_since) = (leads, now);
+        }
+        (self.ahead, self.sent_at) = (Some(ahead), now);
+    }
 }
 
 impl Mbcap {
-    fn ahead(&self) -> Ahead {
+    /// Returns where its flight controller flies; nothing where that is not known.
+    fn ahead(&self) -> Option<Ahead> {
         if !self.flight.is_armed() {
-            return Ahead::Down;
+            return Some(Ahead::Down);
         }
         let mission = || match self.is_returning() {
             true => Ahead::Home,
             false => Ahead::Mission(self.flight.next_waypoint()),
         };
-        match self.flight.state() {
+        Some(match self.flight.state() {
             State::TakingOff => mission(),
             State::Flying(avoiding) => match avoiding {
                 Avoiding::Normal { .. }
@@ -81,14 +124,14 @@ impl Mbcap {
                 Avoiding::EmergencyLand { .. } => Ahead::Down,
             },
             State::Holding { .. } | State::Aborted(EndFlight::Hold) => Ahead::Nowhere,
-            State::Aborted(EndFlight::Return) => Ahead::Home,
+            State::Aborted(EndFlight::Return) => return self.is_home_known().then_some(Ahead::Home),
             State::Landing
             | State::Aborted(EndFlight::Land)
             | State::Start
             | State::Setup
             | State::SetupFinished
             | State::Finished => Ahead::Down,
-        }
+        })
     }
 
     /// Broadcasts where the flight controller flies if nothing more is ordered.
@@ -98,7 +141,7 @@ impl Mbcap {
         if !(self.flight.is_armed() || has_just_landed) || now.since(self.motion.measured_at) > REPORT_HOLDS {
             return;
         }
-        let ahead = self.ahead();
+        let Some(ahead) = self.ahead() else { return };
         let last = &mut self.last_course;
         if last.ahead == Some(ahead) && now.since(last.sent_at) < COURSE_PERIOD {
             return;
@@ -108,10 +151,11 @@ impl Mbcap {
         match ahead {
             // The last counts as reached before the aircraft is there.
             Ahead::Mission(next) => {
-                waypoints.extend(
-                    (next.min(route.count().saturating_sub(1))..)
-                        .map_while(|i| route.get(i))
-                        .take(COURSE_MAX),
+                add_turns(
+                    &mut waypoints,
+                    self.motion.here,
+                    &route,
+                    next.min(route.count().saturating_sub(1)),
                 );
             }
             Ahead::Aside(at) => waypoints.extend([at.extend(self.motion.here.z)]),
@@ -133,7 +177,7 @@ impl Mbcap {
         };
         let lands = matches!(ahead, Ahead::Home | Ahead::Down);
         let course = Course { lands, waypoints: waypoints.iter().map(location).collect() };
-        *last = LastCourse { ahead: Some(ahead), sent_at: now };
+        last.send(now, ahead);
         push(out, Action::Broadcast { flight: 0, message: Message::Course(course) });
     }
 
@@ -278,6 +322,36 @@ impl Mbcap {
         };
         push(out, Action::Broadcast { flight: 0, message: Message::Beacon(beacon) });
     }
+}
+
+/// Adds the waypoints of a route from one on, without those next to the straight line between their neighbours.
+fn add_turns(turns: &mut Vec<DVec3, COURSE_MAX>, here: DVec3, route: &Way<'_>, first: usize) {
+    let mut left_out: Vec<DVec3, LEFT_OUT_MAX> = Vec::new();
+    let mut from = here;
+    let mut last: Option<DVec3> = None;
+    for at in (first..).map_while(|i| route.get(i)) {
+        if let Some(before) = last.replace(at) {
+            let is_straight = left_out.push(before).is_ok()
+                && left_out.iter().all(|p| line_distance_m(*p, from, at) < STRAIGHT_M);
+            if !is_straight {
+                if turns.push(before).is_err() {
+                    return;
+                }
+                from = before;
+                left_out.clear();
+            }
+        }
+    }
+    if let Some(last) = last {
+        let _ = turns.push(last);
+    }
+}
+
+/// Returns the distance of a position from a straight line between two others, in metres.
+fn line_distance_m(at: DVec3, from: DVec3, to: DVec3) -> f64 {
+    let along = to - from;
+    let share = (at - from).dot(along) / along.length_squared().max(f64::MIN_POSITIVE);
+    at.distance(from + along * share.clamp(0.0, 1.0))
 }
 
 /// What others see of a state in the air. They know six states: an aircraft that holds or returns, by a command, after

@@ -30,8 +30,12 @@ pub(super) const SETTLES_M_S: f64 = 2.0;
 /// A position aside to land at is reached within this, or it lands where it is.
 const ASIDE_WITHIN: Duration = Duration::from_secs(60);
 
+/// An aircraft that receives one that stands because of it names that one in its conflict within this time: 4 s of a claim, a
+/// check and its beacon, each lost twice.
+const CLAIMS_WITHIN: Duration = Duration::from_secs(15);
+
 /// A way that comes nearer to another by less than this does not come nearer: the error of a position at rest, metres.
-const CLOSER_M: f64 = 0.5;
+pub(super) const CLOSER_M: f64 = 0.5;
 
 /// What makes the state machine decide.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +75,24 @@ impl From<Transition<Avoiding>> for Step {
 /// Whether only its current location counts.
 fn stands(n: &Neighbour) -> bool {
     matches!(n.beacon.state, Avoidance::StandStill | Avoidance::GoOnPlease)
+}
+
+/// Where an aircraft gives way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Aside {
+    /// Where it is.
+    Here,
+    /// There.
+    At(DVec2),
+    /// An aircraft that passes another flies through the way to each position.
+    Barred,
+}
+
+/// Returns the point of a straight way that is nearest to a position.
+fn nearest(at: DVec2, from: DVec2, to: DVec2) -> DVec2 {
+    let way = to - from;
+    let share = (at - from).dot(way) / way.length_squared().max(f64::MIN_POSITIVE);
+    from + way * share.clamp(0.0, 1.0)
 }
 
 /// To a state of the avoidance.
@@ -290,6 +312,10 @@ impl Mbcap {
         match (too_long, lands) {
             // Passing, the peer has moved out of the way.
             (true, _) if passes => Some(self.solved(now, Outcome::DeadlockSolved)),
+            // The lower stands aside of the course of the higher, and never crosses it while that one is silent.
+            (true, _) if is_silent && self.yields_to(conflict.peer) => {
+                Some(to(self.waits(now, conflict)).into())
+            }
             (true, _) if is_silent => self.resume(avoiding, Outcome::DeadlockSolved),
             // As published: it does not hold first, for the peer is waiting too.
             (true, _) => Some(Step {
@@ -300,6 +326,11 @@ impl Mbcap {
             (false, true) => self.resume(avoiding, Outcome::Solved),
             (false, false) => None,
         }
+    }
+
+    /// Whether this aircraft lets another pass for good where that one is silent.
+    fn yields_to(&self, peer: VehicleId) -> bool {
+        self.config.passing_judges && self.config.me < peer
     }
 
     /// Normal: whether another comes too near (a), or stands because of us.
@@ -343,10 +374,15 @@ impl Mbcap {
         let peer = self.neighbours.get(conflict.peer)?;
         let is_last_way = self.is_returning() || self.is_last_reached();
         // The peer was silent, or did not receive us: it has agreed to nothing, and its event number says nothing.
-        let is_unanswered = matches!(
+        let is_known_deaf = matches!(
             avoiding,
             Avoiding::GoOnPlease { event: None, .. } | Avoiding::StandStill { is_aside: true, .. }
         );
+        // One that receives us claims us by then, or has a conflict with a third first.
+        let has_had_time = matches!(avoiding, Avoiding::StandStill { .. })
+            && now.since(began_at) >= CLAIMS_WITHIN
+            && peer.beacon.avoiding.is_none();
+        let is_unanswered = is_known_deaf || has_had_time;
         let may_judge = self.config.avoids_to_the_end && (is_last_way || is_unanswered) && !self.claims(peer);
         if !may_judge || now.since(began_at) < self.config.standing {
             return None;
@@ -360,7 +396,12 @@ impl Mbcap {
             is_normal: false,
             stands: false,
         };
-        let risk = Risk { distance_m: self.config.safe_distance_m(), ..self.config.risk };
+        // Nearer than a risk it would be stopped by the same aircraft again.
+        let distance_m = match is_last_way || is_known_deaf {
+            true => self.config.safe_distance_m(),
+            false => self.config.risk_distance_m(),
+        };
+        let risk = Risk { distance_m, ..self.config.risk };
         let is_in_the_way = |n: &Neighbour| {
             let locations = n.locations(frame);
             risk::between(&ours, &n.trajectory(now, &locations), &risk, &self.config.prediction).is_some()
@@ -371,7 +412,7 @@ impl Mbcap {
                 |way: Obstacle| path.iter().any(|at| way.may_come_near(*at, risk.distance_m, risk.height_m));
             stands(n)
                 && n.id > self.config.me
-                && self.neighbours.way_of(now, n, frame, self.config.me).is_some_and(comes_near)
+                && self.neighbours.way_of(now, n, frame, self.receiver()).is_some_and(comes_near)
         };
         let ends_first = || self.is_last_reached() && self.ends_first(now).is_some();
         let is_clear = !self.clear_neighbours(now).any(|n| is_in_the_way(n) || sets_out(n))
@@ -415,7 +456,9 @@ impl Mbcap {
         }
         let passes = shown == Avoidance::Overtaking;
         let near_m = |n: &Neighbour| match n.beacon.state {
-            _ if n.id == conflict.peer => None,
+            // A peer that stands has given way; the path of one that still flies at us is left, not stopped on.
+            _ if n.id == conflict.peer && (!passes || stands(n)) => None,
+            _ if n.id == conflict.peer => Some(self.config.safe_distance_m()),
             Avoidance::Overtaking | Avoidance::MovingAside if passes => Some(self.config.risk_distance_m()),
             // One that stands is passed nearer than that.
             Avoidance::StandStill | Avoidance::GoOnPlease => None,
@@ -461,7 +504,8 @@ impl Mbcap {
         let (path, here) = (self.path_ahead(), self.motion.here.truncate());
         let clear_m = self.config.passing_distance_m();
         let stands = |n: &&Neighbour| {
-            n.id != peer && f64::from(n.beacon.speed_cm_s) * 1e-2 < self.config.prediction.moving_m_s
+            (n.id != peer || !self.claims(n))
+                && f64::from(n.beacon.speed_cm_s) * 1e-2 < self.config.prediction.moving_m_s
         };
         self.clear_neighbours(now).filter(stands).find_map(|n| {
             let there = n.at.truncate();
@@ -590,64 +634,97 @@ impl Mbcap {
             let _ = path.push(beyond);
         }
         let planned_speed_m_s = f64::from(peer.beacon.planned_speed_cm_s) * 1e-2;
-        let aside = self.move_aside(now, conflict, &path, planned_speed_m_s, self.config.safe_distance_m());
-        aside.or_else(|| Some(to(self.waits(now, conflict))))
+        match self.find_aside(now, conflict, &path, planned_speed_m_s, self.config.safe_distance_m()) {
+            Aside::Here => Some(to(self.waits(now, conflict))),
+            Aside::At(aside) => self.moving_to(now, conflict, aside),
+            Aside::Barred => None,
+        }
     }
 
-    /// To where a path and its corners, flown at that speed, are clear of us; nothing where they are.
-    pub(super) fn move_aside(
+    /// Finds the position where a path and its corners, flown at that speed, are clear of us.
+    pub(super) fn find_aside(
         &self,
         now: Instant,
         conflict: Conflict,
         path: &[DVec2],
         planned_speed_m_s: f64,
         safe_distance_m: f64,
-    ) -> Option<Transition<Avoiding>> {
+    ) -> Aside {
         let curves = self.config.curves;
         let rules = aside::Aside { planned_speed_m_s, safe_distance_m, curves };
         let here = self.motion.here.truncate();
-        let aside = aside::place(here, path, &rules)?;
-        let aside = match self.config.passing_judges && self.is_taken(now, conflict, aside) {
-            // On the other side of the path, unless another stands there too.
-            true => {
-                let across = here - (aside - here).normalize_or_zero() * (2.0 * safe_distance_m);
-                let other = aside::place(across, path, &rules).unwrap_or(across);
-                if self.is_taken(now, conflict, other) { aside } else { other }
-            }
-            false => aside,
-        };
+        let Some(aside) = aside::place(here, path, &rules) else { return Aside::Here };
+        let is_crossed = |aside| self.crosses_one_that_passes(now, aside);
+        if !self.config.passing_judges || !(self.is_taken(now, conflict, aside) || is_crossed(aside)) {
+            return Aside::At(aside);
+        }
+        // On the other side of the path, unless another stands there too.
+        let across = here - (aside - here).normalize_or_zero() * (2.0 * safe_distance_m);
+        let other = aside::place(across, path, &rules).unwrap_or(across);
+        match [other, aside].map(is_crossed) {
+            [false, _] if !self.is_taken(now, conflict, other) => Aside::At(other),
+            [_, false] => Aside::At(aside),
+            [_, true] => Aside::Barred,
+        }
+    }
+
+    /// Orders the flight to a position aside.
+    pub(super) fn moving_to(
+        &self,
+        now: Instant,
+        conflict: Conflict,
+        aside: DVec2,
+    ) -> Option<Transition<Avoiding>> {
         let moving = Avoiding::MovingAside { conflict, since: now, aside, calm_by: None };
         Some(ordering(moving, Order::FlyTo(self.at_our_height(aside)?)))
     }
 
+    /// Returns whether the straight way to a position aside leads through the next locations of an aircraft that passes another.
+    /// That one does not judge an aircraft that stands until it moves.
+    pub(super) fn crosses_one_that_passes(&self, now: Instant, aside: DVec2) -> bool {
+        let Some(frame) = self.frame() else { return false };
+        let (here, clear_m) = (self.motion.here, self.config.passing_distance_m());
+        let (from, to) = (here.truncate(), aside);
+        let passes = |n: &&Neighbour| n.beacon.state == Avoidance::Overtaking && self.is_moving(n);
+        self.clear_neighbours(now).filter(passes).any(|n| {
+            let is_level = |at: &&DVec3| libm::fabs(at.z - here.z) < self.config.risk.height_m;
+            n.locations(frame).iter().filter(is_level).any(|at| {
+                let at = at.truncate();
+                // Away from it is out of its way.
+                let nearest_m = clear_m.min(at.distance(from) - CLOSER_M);
+                nearest(at, from, to).distance(at) < nearest_m
+            })
+        })
+    }
+
     /// Whether a third stands on the straight way to a position aside, or next to it.
-    fn is_taken(&self, now: Instant, conflict: Conflict, aside: DVec2) -> bool {
+    pub(super) fn is_taken(&self, now: Instant, conflict: Conflict, aside: DVec2) -> bool {
         let (here, clear_m) = (self.motion.here, self.config.passing_distance_m());
         let way = aside - here.truncate();
         let stands = |n: &&Neighbour| n.id != conflict.peer && !self.is_moving(n);
         self.clear_neighbours(now).filter(stands).any(|n| {
             let there = n.at.truncate() - here.truncate();
-            let share = (there.dot(way) / way.length_squared().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
             // Away from one that stands near is out of its way.
             let nearest_m = clear_m.min(there.length() - CLOSER_M);
-            (there - way * share).length() < nearest_m
+            nearest(there, DVec2::ZERO, way).distance(there) < nearest_m
                 && libm::fabs(n.at.z - here.z) < self.config.risk.height_m
         })
     }
 
     /// The mission is over: landing, aside where another has landed, lands or stands.
     fn land_clear(&self, now: Instant) -> Transition<Avoiding> {
-        let aside = self.landing_site(now).and_then(|aside| Some((aside, self.at_our_height(aside)?)));
-        match aside {
-            Some((aside, target)) => {
-                ordering(Avoiding::LandingAside { aside, by: now + ASIDE_WITHIN }, Order::FlyTo(target))
-            }
-            None => Transition::ordering(State::Landing, Order::Land),
-        }
+        let aside = self.landing_site(now).and_then(|aside| self.landing_aside(now, aside));
+        aside.unwrap_or_else(|| Transition::ordering(State::Landing, Order::Land))
+    }
+
+    /// Orders the flight to a position to land at.
+    pub(super) fn landing_aside(&self, now: Instant, aside: DVec2) -> Option<Transition<Avoiding>> {
+        let target = self.at_our_height(aside)?;
+        Some(ordering(Avoiding::LandingAside { aside, by: now + ASIDE_WITHIN }, Order::FlyTo(target)))
     }
 
     /// A position clear of all that have landed, land, or stand near; nothing where that is here.
-    fn landing_site(&self, now: Instant) -> Option<DVec2> {
+    pub(super) fn landing_site(&self, now: Instant) -> Option<DVec2> {
         let here = self.motion.here.truncate();
         // One that flies past is elsewhere by the time that we are down.
         let stays = |n: &&Neighbour| {
@@ -662,7 +739,7 @@ impl Mbcap {
             let ends = ends.filter_map(|n| Some(self.neighbours.end_of(n, self.frame()?).truncate()));
             let sites = self.neighbours.by_priority().filter(stays).map(|n| n.at.truncate()).chain(ends);
             // One that fell silent in flight may have come down anywhere on its course.
-            let silent = self.neighbours.obstacles(now, SILENT_AFTER, self.frame(), self.config.me);
+            let silent = self.neighbours.obstacles(now, SILENT_AFTER, self.frame(), self.receiver());
             sites
                 .chain(silent.filter_map(|(_, obstacle)| obstacle.nearest_on_path(at)))
                 .min_by(|a, b| a.distance(at).total_cmp(&b.distance(at)))

@@ -10,7 +10,8 @@
 //!                   StandStill ─lower id, not in the way (c)──────────────────▶ GoOnPlease
 //!                   StandStill ─higher id, the other gives way (h)▶ Overtaking ─past it (i)▶ Normal
 //! GoOnPlease ─the other has passed (f)▶ Normal      StandStill ─the other lands (j)▶ Normal
-//! any but Normal, for too long: the other is silent ▶ Normal (f, i, j, k), else ▶ EmergencyLand (g)
+//! StandStill, MovingAside or GoOnPlease for too long ▶ EmergencyLand (g); of two that do not receive each other
+//! the lower waits (GoOnPlease) and lands, the higher passes where the other can no longer be ([`silent`])
 //! ```
 //!
 //! Before and after its mission, and after a failure, the aircraft flies as every other does ([`crate::flight`]); it
@@ -46,6 +47,7 @@ use rand_pcg::Pcg64Mcg;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Message, Point, Refused, VehicleId};
 
+use crate::accuracy::Accuracy;
 use crate::flight::{self, AT_THE_END_M, RouteFlight, Rules};
 use crate::{
     Action, Actions, AvoidanceView, Command, Denied, Details, EndFlight, Fence, Handling, Input, MOVES_M_S,
@@ -96,6 +98,9 @@ pub struct Mbcap {
     disarmed_at: Option<Instant>,
     /// It flies home by an order whose effect was seen, or stands because of a conflict on that way.
     returning: Option<Returning>,
+    /// When it began to wait for a silent aircraft, over all that it does because of that one.
+    alone_since: Option<Instant>,
+    accuracy: Accuracy,
     beacon_at: Instant,
     check_at: Instant,
     tally: Tally,
@@ -199,6 +204,8 @@ impl Mbcap {
             last_course: LastCourse::default(),
             disarmed_at: None,
             returning: None,
+            alone_since: None,
+            accuracy: Accuracy::default(),
             beacon_at: phase(config.beacon_period),
             check_at: phase(config.check_period),
             tally: Tally::default(),
@@ -243,6 +250,10 @@ impl Mbcap {
     fn is_coming_down(&self) -> bool {
         self.flight.telemetry().is_none_or(|t| !t.armed || t.landing)
             || self.is_returning() && self.is_at_home()
+    }
+    /// Whether its flight began at home: the flight controller returns there.
+    fn is_home_known(&self) -> bool {
+        self.local.as_ref().is_some_and(|local| local.is_at_home)
     }
     fn is_at_home(&self) -> bool {
         self.motion.here.truncate().length() < AT_THE_END_M
@@ -331,6 +342,9 @@ impl Mbcap {
 
     /// Acts on what follows from a trigger.
     fn act(&mut self, now: Instant, trigger: Trigger<'_>, out: &mut Actions) {
+        if let Trigger::Check = trigger {
+            self.watch_alone(now);
+        }
         let step = self.next(now, trigger);
         match trigger {
             Trigger::Input(Input::Failed(order)) => {
@@ -349,7 +363,10 @@ impl Mbcap {
         let new = self.flight.state();
         self.count(old, new);
         if let State::Flying(Avoiding::MovingAside { conflict, .. }) = new
-            && self.neighbours.get(conflict.peer).is_some_and(|n| self.is_moving(n) && !self.claims(n))
+            && self.neighbours.get(conflict.peer).is_some_and(|n| {
+                // One that brakes for a third, or passes it, says nothing of what it receives.
+                self.is_moving(n) && !self.claims(n) && n.beacon.avoiding.is_none()
+            })
             && !self.is_silent(now, conflict.peer)
         {
             self.evidence.ignored(now);
@@ -390,6 +407,31 @@ impl Mbcap {
         if !is_same(old, new) {
             push(out, Action::Log(severity(trigger, new), self.line(new)));
         }
+    }
+
+    /// Notes since when it waits for silent aircraft.
+    fn watch_alone(&mut self, now: Instant) {
+        self.alone_since = match self.avoiding() {
+            Some(
+                Avoiding::StandStill { conflict, .. }
+                | Avoiding::MovingAside { conflict, .. }
+                | Avoiding::GoOnPlease { conflict, .. },
+            ) if self.is_silent(now, conflict.peer) => self.alone_since.or(Some(now)),
+            Some(
+                Avoiding::Stopping { .. }
+                | Avoiding::StandStill { .. }
+                | Avoiding::MovingAside { .. }
+                | Avoiding::GoOnPlease { .. }
+                | Avoiding::Resuming { .. },
+            ) => self.alone_since,
+            Some(
+                Avoiding::Normal { .. }
+                | Avoiding::LandingAside { .. }
+                | Avoiding::Overtaking { .. }
+                | Avoiding::EmergencyLand { .. },
+            )
+            | None => None,
+        };
     }
 
     /// Whether this check is one that the reference's defect remembers.
@@ -605,8 +647,9 @@ impl Protocol for Mbcap {
     fn set_handling(&mut self, handling: Handling) {
         self.config.prediction.handling = handling;
     }
-    fn set_measured(&mut self, measured: Measured) {
-        self.config.take_position_error(measured.gnss_error_m);
+    fn set_measured(&mut self, now: Instant, measured: Measured) {
+        let error_m = self.accuracy.take(now, &measured);
+        self.config.take_position_error(error_m);
     }
     fn takes_up(&self) -> bool {
         true

@@ -22,6 +22,8 @@ const RECEDES_M: f32 = 2.0;
 /// One that was further than [`RECEIVED_WITHIN_M`] and did not recede is an obstacle for this time: it reaches us at its planned
 /// speed within a part of it, the lower of the two has landed then, and an aircraft that turned away is not one for longer.
 const FAR_FOR: Duration = Duration::from_secs(240);
+/// An aircraft that is faster flies on, in centimetres per second.
+const FLIES_CM_S: u16 = 100;
 /// Courses that are kept: of the nearest.
 const COURSES_MAX: usize = 16;
 /// An aircraft farther than this is no neighbour: its position is an error, metres.
@@ -31,6 +33,14 @@ pub(super) const STORM_BEACONS: u16 = 20;
 const STORM_WINDOW: Duration = Duration::from_secs(1);
 /// A sender that sends more is barred for so long.
 const BARRED_FOR: Duration = Duration::from_secs(10);
+
+/// This aircraft, as a silent one knows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Receiver {
+    pub(super) me: VehicleId,
+    /// Since when its course leads where it leads now: along the mission, home, or down.
+    pub(super) leads_since: Instant,
+}
 
 /// Another aircraft.
 #[derive(Clone, Debug)]
@@ -94,7 +104,7 @@ impl Neighbour {
         now: Instant,
         frame: &Frame,
         known: Option<&KnownCourse>,
-        me: VehicleId,
+        receiver: Receiver,
     ) -> Option<Obstacle> {
         let mut path: Path = core::iter::once(self.at).collect();
         let stays_at;
@@ -109,7 +119,11 @@ impl Neighbour {
                 for waypoint in known.mission.iter().filter(|_| !known.course.lands) {
                     let _ = path.push(local(frame, waypoint));
                 }
-                if path.len() == 1 && self.beacon.state == Avoidance::StandStill {
+                // An aircraft in a pilot's hands has no course, and flies on.
+                let flies = self.beacon.state == Avoidance::Normal
+                    && self.beacon.avoiding.is_none()
+                    && self.beacon.speed_cm_s >= FLIES_CM_S;
+                if path.len() == 1 && (flies || self.beacon.state == Avoidance::StandStill) {
                     path.extend(self.locations(frame).into_iter().skip(1).take(path.capacity() - 1));
                 }
                 known.course.lands
@@ -124,7 +138,9 @@ impl Neighbour {
         };
         let silent_s = now.since(self.received_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3;
         let speed_m_s = f64::from(self.beacon.planned_speed_cm_s.max(self.beacon.speed_cm_s)) * 1e-2;
-        Some(Obstacle { path, speed_m_s, lands, stays_at, yields: self.id < me, silent_s })
+        // A lower one keeps clear of the course that it received last.
+        let yields = self.id < receiver.me && self.received_at >= receiver.leads_since;
+        Some(Obstacle { path, speed_m_s, lands, stays_at, yields, silent_s })
     }
 
     /// Its locations in our frame. Of an aircraft that is far away they are not computed: ask
@@ -314,10 +330,10 @@ impl Neighbours {
         now: Instant,
         after: Duration,
         frame: Option<&'a Frame>,
-        me: VehicleId,
+        receiver: Receiver,
     ) -> impl Iterator<Item = (VehicleId, Obstacle)> + 'a {
         let silent = self.by_priority().filter(move |n| n.is_silent(now, after));
-        silent.filter_map(move |n| Some((n.id, self.way_of(now, n, frame?, me)?)))
+        silent.filter_map(move |n| Some((n.id, self.way_of(now, n, frame?, receiver)?)))
     }
 
     /// Where it may fly from its last position on; nothing where it landed.
@@ -326,9 +342,9 @@ impl Neighbours {
         now: Instant,
         neighbour: &Neighbour,
         frame: &Frame,
-        me: VehicleId,
+        receiver: Receiver,
     ) -> Option<Obstacle> {
-        neighbour.obstacle(now, frame, self.course_of(neighbour), me)
+        neighbour.obstacle(now, frame, self.course_of(neighbour), receiver)
     }
 
     /// Where it goes no farther: at the end of its course, where that is known.

@@ -69,6 +69,9 @@ impl Mbcap {
             .fold((0, Instant::NEVER, Instant::ZERO), |(count, first, last), n| {
                 (count + 1, first.min(n.received_at()), last.max(n.received_at()))
             });
-        (count >= 2 && last.since(first) <= TOGETHER).then_some(false)
+        let falls_deaf = count >= 2 && last.since(first) <= TOGETHER;
+        // What fell silent long ago proves nothing more, and a beacon alone shows that it receives again.
+        let was_deaf = self.evidence.radio.receives == Some(false);
+        (falls_deaf || was_deaf).then_some(false)
     }
 }

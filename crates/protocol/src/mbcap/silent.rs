@@ -139,9 +139,14 @@ impl Obstacle {
 
     /// Whether it may still come nearer to a position than that, or be there.
     pub(super) fn may_come_near(&self, at: DVec3, distance_m: f64, height_m: f64) -> bool {
-        self.part(0.0).is_some_and(|part| {
+        self.room_m(at, height_m) < distance_m
+    }
+
+    /// Returns how near it may still come to a position over ground, in metres.
+    pub(super) fn room_m(&self, at: DVec3, height_m: f64) -> f64 {
+        self.part(0.0).map_or(f64::INFINITY, |part| {
             let to_come = *part.start()..=self.length_m();
-            self.distance_m(at, &to_come, height_m) < distance_m
+            self.distance_m(at, &to_come, height_m)
         })
     }
 }

@@ -2,6 +2,7 @@
 
 extern crate std;
 
+mod alone;
 mod driver;
 mod end;
 mod table;

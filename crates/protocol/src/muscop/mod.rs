@@ -123,8 +123,8 @@ impl Protocol for Muscop {
         "muscop"
     }
 
-    fn set_measured(&mut self, measured: Measured) {
-        self.swarm.set_measured(measured);
+    fn set_measured(&mut self, now: Instant, measured: Measured) {
+        self.swarm.set_measured(now, measured);
     }
 
     /// Only the master plans; a later mission replaces an earlier one.

@@ -34,6 +34,8 @@ pub(crate) struct Landing {
     /// This aircraft lands where it is, whatever is below: the operator commanded *Land* again on its way aside, or it did not
     /// come there in time.
     is_insisted: bool,
+    /// The battery of this aircraft makes it land: it waits for nothing.
+    is_for_battery: bool,
     /// The least distance between landing positions by what this aircraft measures, where that is more than was stated, metres.
     apart_m: f64,
 }
@@ -104,7 +106,17 @@ impl Landing {
     }
 
     pub(super) fn desist(&mut self) {
-        self.is_insisted = false;
+        (self.is_insisted, self.is_for_battery) = (false, false);
+    }
+
+    /// Notes that the battery of this aircraft makes it land.
+    pub(super) fn land_for_battery(&mut self) {
+        self.is_for_battery = true;
+    }
+
+    /// Returns whether the battery of this aircraft makes it land.
+    pub(super) fn is_for_battery(&self) -> bool {
+        self.is_for_battery
     }
 
     pub(super) fn recall(&mut self) {
@@ -316,6 +328,7 @@ impl Landing {
         self.leader_site.map(super::table::fingerprint::coordinates).hash(state);
         (self.landing, self.landed, self.is_in_place, self.ends_here, self.is_recalled, self.is_insisted)
             .hash(state);
+        self.is_for_battery.hash(state);
     }
 }
 
@@ -371,6 +384,18 @@ mod tests {
             let expected = refused.is_none().then_some(site);
             assert_eq!(member.swarm.landing().leader_site(), expected);
         }
+    }
+
+    /// A flight that is rejoined, or forgotten, begins its landing again.
+    #[test]
+    fn muscop_23_the_distance_that_is_measured_counts_again_after_the_landing_was_forgotten() {
+        let mut member = Member::planned();
+        let measured = crate::Measured { gnss_error_m: Some(2.0), ..crate::Measured::default() };
+        member.swarm.set_measured(member.now, measured);
+        assert!(member.swarm.landing().is_too_near(10.0, 50.0));
+        member.swarm.landing = super::Landing::default();
+        member.swarm.set_measured(member.now, measured);
+        assert!(member.swarm.landing().is_too_near(10.0, 50.0));
     }
 
     #[test]

@@ -220,6 +220,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Input::Operator(Command::Exclude { member }) => self.exclude(member, self.config.me, changes),
             Input::Done(Order::LoadRoute) => self.setup.confirm_route(),
             Input::Done(Order::Hold) => self.navigation.confirm_hold(),
+            Input::BatteryLow(EndFlight::Land) => self.landing.land_for_battery(),
             Input::Operator(_)
             | Input::Done(_)
             | Input::Reached(_)
@@ -247,7 +248,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let old = self.state;
         let Transition { to, reason } = self.land_clear(now, transition);
         let flew_aside = matches!(old, State::Aborted(Abort::LandAside { .. }));
-        if flew_aside && to == State::Aborted(Abort::LAND) && !self.navigation.has_arrived() {
+        // Also above one that still drifts: the aircraft has waited for as long as it may, and climbs no second time.
+        let is_cut_short = || !self.navigation.has_arrived() || self.clearance().is_drifted_over(now);
+        if flew_aside && to == State::Aborted(Abort::LAND) && is_cut_short() {
             self.landing.insist();
         }
         if !matches!(to, State::Aborted(Abort::LAND | Abort::LandAside { .. } | Abort::Ground)) {
@@ -351,15 +354,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
 impl<F: Copy + PartialEq> Swarm<F> {
     /// Takes what this aircraft measures of where it flies. Before *Setup* it counts for the plan; after that the plan stays,
     /// and the aircraft lands farther from the others where it errs by more than was planned for.
-    pub(crate) fn set_measured(&mut self, measured: Measured) {
-        let counts_otherwise = self.survey.measure(measured);
+    pub(crate) fn set_measured(&mut self, now: Instant, measured: Measured) {
+        let counts_otherwise = self.survey.measure(now, measured);
         self.traffic.set_air(self.survey.air());
-        if !counts_otherwise {
-            return;
-        }
-        if self.state == State::Start {
+        if counts_otherwise && self.state == State::Start {
             self.survey.apply(&mut self.config);
         }
+        // Each time: what lands is forgotten where a flight is rejoined.
         self.landing.keep_apart(self.survey.landing_least_m(&self.config));
     }
 

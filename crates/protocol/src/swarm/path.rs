@@ -35,6 +35,43 @@ impl Path {
     }
 }
 
+/// An upright rectangle: an aircraft falls from anywhere on a level path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Curtain {
+    /// Its lower edge.
+    pub foot: Path,
+    /// Its height, metres.
+    pub height_m: f64,
+}
+
+impl Curtain {
+    /// Returns the least distance between any point of the rectangle and any point of a path, in metres.
+    pub fn distance_m(&self, path: &Path) -> f64 {
+        let up_m = DVec3::Z * self.height_m;
+        let Path { from_m, to_m } = self.foot;
+        let upright = |at_m: DVec3| Path { from_m: at_m, to_m: at_m + up_m };
+        let top = Path { from_m: from_m + up_m, to_m: to_m + up_m };
+        let edges = [self.foot, top, upright(from_m), upright(to_m)];
+        let least_m = edges.iter().map(|edge| edge.distance_m(path)).fold(f64::INFINITY, f64::min);
+        let along = (to_m - from_m).truncate();
+        let Some(normal) = along.perp().try_normalize() else { return least_m };
+        // Within its edges the rectangle is as near as its plane.
+        let off_m = |at_m: DVec3| (at_m - from_m).truncate().dot(normal);
+        let is_within = |at_m: &DVec3| {
+            let share = (*at_m - from_m).truncate().dot(along) / along.length_squared();
+            (0.0..=1.0).contains(&share) && (0.0..=self.height_m).contains(&(at_m.z - from_m.z))
+        };
+        let (begins_m, ends_m) = (off_m(path.from_m), off_m(path.to_m));
+        let crosses =
+            (begins_m * ends_m < 0.0).then(|| path.from_m.lerp(path.to_m, begins_m / (begins_m - ends_m)));
+        [(Some(path.from_m), begins_m), (Some(path.to_m), ends_m), (crosses, 0.0)]
+            .into_iter()
+            .filter(|(at_m, _)| at_m.as_ref().is_some_and(is_within))
+            .map(|(_, off_m)| libm::fabs(off_m))
+            .fold(least_m, f64::min)
+    }
+}
+
 /// Where an aircraft is at a time; between two of them it flies straight at one speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedPosition {
@@ -100,6 +137,24 @@ mod tests {
         assert_eq!(closest_m(&first, &[at(0.0, 50.0)]), 0.0, "one that stands is run over");
         assert_eq!(closest_m(&first, &[at(20.0, 0.0), at(30.0, 40.0)]), 0.0, "one that waits at the start");
         assert_eq!(closest_m(&[at(5.0, 0.0), at(15.0, 100.0)], &[at(0.0, 10.0), at(10.0, 110.0)]), 10.0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_curtain_is_as_near_as_the_nearest_of_many_falls(
+            to in -60.0..60.0_f64, height_m in 0.0..40.0_f64,
+            from in proptest::array::uniform3(-50.0..50.0_f64), end in proptest::array::uniform3(-50.0..50.0_f64),
+        ) {
+            let foot = Path { from_m: DVec3::new(1.0, 2.0, 0.0), to_m: DVec3::new(to, -0.5 * to, 0.0) };
+            let path = Path { from_m: DVec3::from_array(from), to_m: DVec3::from_array(end) };
+            let fall = |n: u32| {
+                let at_m = foot.from_m.lerp(foot.to_m, f64::from(n) / 400.0);
+                Path { from_m: at_m, to_m: at_m + DVec3::Z * height_m }.distance_m(&path)
+            };
+            let fallen_m = (0..=400).map(fall).fold(f64::INFINITY, f64::min);
+            let found_m = Curtain { foot, height_m }.distance_m(&path);
+            prop_assert!((fallen_m - found_m).abs() < 0.3, "{found_m} m, expected {fallen_m}");
+        }
     }
 
     proptest! {

@@ -1,8 +1,11 @@
 //! The surroundings as the operator stated them, and as this aircraft measures them.
 
+use wingbeat_geo::Instant;
+
 use super::Config;
 use super::budget::{Budget, Measured, Surroundings};
 use super::clearance::Air;
+use crate::accuracy::Accuracy;
 
 /// What is stated, and what counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,6 +13,7 @@ pub(super) struct Survey {
     stated: Surroundings,
     stated_landing_m: f64,
     measured: Measured,
+    accuracy: Accuracy,
     counts: Surroundings,
 }
 
@@ -18,13 +22,14 @@ impl Survey {
     pub(super) fn of(config: &Config) -> Self {
         let stated = config.surroundings;
         let measured = Measured::default();
-        Self { stated, stated_landing_m: config.landing_distance_m, measured, counts: stated }
+        let accuracy = Accuracy::default();
+        Self { stated, stated_landing_m: config.landing_distance_m, measured, accuracy, counts: stated }
     }
 
     /// Takes a measurement. Returns whether another value counts from now on.
-    pub(super) fn measure(&mut self, measured: Measured) -> bool {
-        self.measured = measured;
-        let counts = self.stated.with(measured);
+    pub(super) fn measure(&mut self, now: Instant, measured: Measured) -> bool {
+        self.measured = Measured { gnss_error_m: self.accuracy.take(now, &measured), ..measured };
+        let counts = self.stated.with(self.measured);
         core::mem::replace(&mut self.counts, counts) != counts
     }
 

@@ -55,6 +55,12 @@ pub enum TakeOffPhase {
 /// picture is at most a second old.
 const INSISTS_AFTER: Duration = Duration::from_secs(3);
 
+/// An aircraft that climbed out of the way of one that drifts lands after this time, although that one may still drift below.
+const WAITS_ABOVE: Duration = Duration::from_secs(120);
+
+/// A position is higher than another from this difference on, in millimetres.
+const HIGHER_MM: i32 = 1_000;
+
 /// How an aborted flight ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abort {
@@ -367,10 +373,18 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Abort::LAND if is_due() && !self.landing.is_insisted() && self.clearance().lands_on_another() => {
                 self.land_aside(now).map(aborted)
             }
-            Abort::LandAside { .. } => {
+            Abort::LandAside { site, since } => {
+                let is_higher = |above: &Point| above.height_mm > site.height_mm.saturating_add(HIGHER_MM);
+                if self.must_climb(now)
+                    && let Some(site) = self.clearance().above_adrift(now).filter(is_higher)
+                {
+                    let aside = State::Aborted(Abort::LandAside { site, since });
+                    return Some(Transition::because(aside, Reason::Adrift));
+                }
                 let has_failed = trigger == Trigger::OrderFailed || self.timers.is_due(Timer::Leg, now);
                 let is_over = self.navigation.has_arrived() || has_failed;
-                (is_over && !self.clearance().is_drifted_over(now)).then_some(aborted(Abort::LAND))
+                let waits = !self.landing.is_for_battery() && now.since(since) < WAITS_ABOVE;
+                (is_over && !(waits && self.clearance().is_drifted_over(now))).then_some(aborted(Abort::LAND))
             }
             Abort::Failure { land_at } if now >= land_at => {
                 Some(Transition::because(State::Aborted(Abort::LAND), Reason::Undecided))
@@ -383,10 +397,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         }
     }
 
-    /// Whether another drifts towards this aircraft, which is about to land, at its height. Looked for whenever messages are due.
+    /// Returns whether another drifts towards this aircraft, which is about to land, at its height. Checked whenever messages are
+    /// due. An operator who insists and an empty battery land the aircraft where it is.
     fn must_climb(&self, now: Instant) -> bool {
         self.ownship.is_armed()
             && !self.is_adrift()
+            && !self.landing.is_insisted()
+            && !self.landing.is_for_battery()
             && self.timers.is_due(Timer::Broadcast, now)
             && self.clearance().above_adrift(now).is_some()
     }
@@ -440,7 +457,7 @@ mod tests {
     use wingbeat_wire::VehicleId;
 
     use super::super::plan;
-    use super::super::tests::{Member, OTHER};
+    use super::super::tests::{Member, OTHER, THIRD};
     use super::*;
     use crate::{Order, Telemetry};
 
@@ -529,6 +546,72 @@ mod tests {
         assert_eq!(next(3_000, land), Some(LAND));
         assert_eq!(next(9_000, Trigger::BatteryLow(EndFlight::Land)), None);
         assert_eq!(next(0, Trigger::Command(Command::Hold)), Some(HOLD));
+    }
+
+    /// A member in a state, next to which another drifts at its height; messages are due.
+    fn drifted_in(state: State<()>) -> Member {
+        let mut member = member_in(state, true);
+        let third = member.slot_of(THIRD);
+        let at = Point { height_mm: 20_000, ..plan::moved(Member::stand(OTHER), 5.0, 0.0) };
+        member.swarm.traffic.report_adrift(member.now, third, at);
+        member.swarm.timers.set(Timer::Broadcast, member.now);
+        member.swarm.timers.set(Timer::Leg, member.now);
+        member
+    }
+
+    fn climbs(member: &Member) -> Option<Abort> {
+        match member.swarm.next_of_swarm(member.now, Trigger::None)?.to {
+            State::Aborted(abort @ Abort::LandAside { .. }) => Some(abort),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn muscop_33_neither_an_operator_who_insists_nor_an_empty_battery_waits_for_one_that_drifts() {
+        let mut member = drifted_in(LAND);
+        assert!(climbs(&member).is_some());
+        member.swarm.landing.insist();
+        assert_eq!(climbs(&member), None);
+        let mut member = drifted_in(LAND);
+        member.swarm.landing.land_for_battery();
+        assert_eq!(climbs(&member), None);
+        // It has climbed, and waits.
+        let above = Abort::LandAside {
+            site: Point { height_mm: 40_000, ..Member::stand(OTHER) },
+            since: Instant::from_secs(1),
+        };
+        let mut member = drifted_in(State::Aborted(above));
+        assert_eq!(member.swarm.next_of_swarm(member.now, Trigger::None), None);
+        member.handle(Input::BatteryLow(EndFlight::Land));
+        assert_eq!((member.swarm.state, member.orders()), (LAND, std::vec![Order::Land]));
+        member.swarm.timers.set(Timer::Broadcast, member.now);
+        assert_eq!(climbs(&member), None, "it climbs no second time");
+    }
+
+    #[test]
+    fn muscop_33_the_wait_above_one_that_drifts_has_an_end() {
+        let since = Instant::from_secs(1);
+        let above = Abort::LandAside { site: Point { height_mm: 40_000, ..Member::stand(OTHER) }, since };
+        let mut member = drifted_in(State::Aborted(above));
+        let third = member.slot_of(THIRD);
+        let at = Point { height_mm: 20_000, ..plan::moved(Member::stand(OTHER), 5.0, 0.0) };
+        let mut next = |after: Duration| {
+            member.swarm.traffic.report_adrift(since + after, third, at);
+            member.swarm.next_of_swarm(since + after, Trigger::None)
+        };
+        assert_eq!(next(WAITS_ABOVE - Duration::from_secs(1)), None);
+        assert_eq!(next(WAITS_ABOVE), Some(Transition::to(LAND)));
+    }
+
+    #[test]
+    fn muscop_33_one_that_flies_aside_climbs_out_of_the_way_of_one_that_drifts_too() {
+        let since = Instant::from_secs(1);
+        let site = Point { height_mm: 20_000, ..plan::moved(Member::stand(OTHER), 0.0, 8.0) };
+        let mut member = drifted_in(State::Aborted(Abort::LandAside { site, since }));
+        let Some(Abort::LandAside { site: above, since: kept }) = climbs(&member) else { panic!("it stays") };
+        assert!(above.height_mm > 25_000 && kept == since, "{above:?} {kept:?}");
+        member.swarm.state = State::Aborted(Abort::LandAside { site: above, since });
+        assert_eq!(climbs(&member), None, "it is on its way up");
     }
 
     #[test]

@@ -276,6 +276,11 @@ fn mbcap_24_a_deaf_aircraft_is_known_to_be_deaf_when_two_fall_silent_at_once() {
     }
     driver.wait(8);
     assert_eq!(receives(&driver), Some(false));
+    driver.wait(300);
+    assert_eq!(receives(&driver), Some(false), "nothing was received since");
+    driver.receive(beacon(Avoidance::Normal, None, ELSEWHERE));
+    driver.wait(1);
+    assert_eq!(receives(&driver), Some(true));
 }
 
 /// Both would be where their paths cross 6 s after the last beacon: so far no prediction reaches.

@@ -8,7 +8,7 @@
 //! A member that left to hold and still moves is in a pilot's hands (ALT_HOLD, for example): it keeps its height and drifts. An
 //! aircraft that holds or lands in its way climbs above it, too.
 
-use wingbeat_geo::{DVec2, Instant};
+use wingbeat_geo::{DVec2, Duration, Instant};
 use wingbeat_wire::{Ending, Point};
 
 use super::traffic::{Adrift, Track};
@@ -33,6 +33,10 @@ const STOPS_WITHIN_S: f64 = 6.0;
 const DRIFTS_M_S: f64 = 1.5;
 /// Its way is reckoned for so long ahead, in seconds: it is reported several times a second.
 const AHEAD_S: f64 = 8.0;
+/// One whose reports are received is in the air; from this time without a report on it may be down.
+const ALOFT_FOR: Duration = Duration::from_secs(3);
+/// A path straight up comes nearer to another from this difference on, in metres.
+const NEARER_M: f64 = 0.5;
 /// Spare height above one that drifts, in metres.
 const ABOVE_M: f64 = 1.0;
 
@@ -65,8 +69,13 @@ impl Clearance<'_> {
     }
 
     fn reach(&self, now: Instant, track: &Track) -> Option<Reach> {
-        let Some(Adrift { at, since, .. }) = track.adrift() else { return self.piloted(now, track) };
-        let (past_s, down_s) = (now.since(since).as_secs_f64(), down_after_s(at.height_mm));
+        let Some(adrift) = track.adrift() else { return self.piloted(now, track) };
+        let Adrift { at, since, received_at } = adrift;
+        let (past_s, mut down_s) = (now.since(since).as_secs_f64(), down_after_s(at.height_mm));
+        // Its flight controller may keep its height: while it reports, it is in the air.
+        if now.since(received_at) <= ALOFT_FOR {
+            down_s = down_s.max(past_s + AHEAD_S);
+        }
         if past_s >= down_s {
             return None;
         }
@@ -125,6 +134,23 @@ impl Clearance<'_> {
         let most_mm = (self.config.height_most_m * 1e3) as i32;
         let height_mm = highest_mm.saturating_add(above_mm).min(most_mm);
         let is_in_its_way = here.height_mm < height_mm - above_mm / 4 && here.height_mm > CLIMBS_ABOVE_MM;
-        is_in_its_way.then_some(Point { height_mm, ..here })
+        let above = Point { height_mm, ..here };
+        (is_in_its_way && self.is_free_above(here, above)).then_some(above)
+    }
+
+    /// Returns whether a climb comes no nearer to the other members than they are clear, or than they are now.
+    fn is_free_above(&self, here: Point, above: Point) -> bool {
+        let (stays, climbs) = (self.path(here, here), self.path(here, above));
+        let is_steered =
+            |(slot, track): &(usize, &Track)| *slot != self.assignment.slot() && track.adrift().is_none();
+        let comes_no_nearer = |at: Point| {
+            let there = self.path(at, at);
+            let near_m = there.distance_m(&climbs);
+            near_m >= self.clear_m() || near_m >= there.distance_m(&stays) - NEARER_M
+        };
+        self.traffic.iter().enumerate().filter(is_steered).all(|(slot, track)| {
+            let mut reported = track.position.into_iter().chain(track.departure.map(|(at, _)| at));
+            self.distance_m(slot, &climbs) >= self.clear_m() || reported.all(comes_no_nearer)
+        })
     }
 }

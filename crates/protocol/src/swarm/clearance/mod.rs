@@ -21,7 +21,7 @@ use super::assignment::Assignment;
 use super::landing::Landing;
 use super::membership::Membership;
 use super::ownship::Ownship;
-use super::path::Path;
+use super::path::{Curtain, Path};
 use super::slot_set::SlotSet;
 use super::take_off::TakeOff;
 pub(crate) use legs::Approach;
@@ -103,17 +103,8 @@ impl<'a> Clearance<'a> {
             }
             Some((at, Ending::Landing)) => {
                 let down = self.comes_down(track, at);
-                let above_m = DVec3::new(0.0, 0.0, self.local(at).z);
-                let level = Path { from_m: down.from_m + above_m, to_m: down.to_m + above_m };
-                // It falls from anywhere on its way: falls no farther apart than is clear.
-                let way_m = down.to_m - down.from_m;
-                let falls = libm::ceil(way_m.length() / self.clear_m()).max(1.0) as u32;
-                let fall = |n: u32| {
-                    let ground_m = down.from_m + way_m * (f64::from(n) / f64::from(falls));
-                    Path { from_m: ground_m + above_m, to_m: ground_m }
-                };
-                let fallen_m = (0..=falls).map(|n| fall(n).distance_m(path)).fold(f64::INFINITY, f64::min);
-                return fallen_m.min(nearest(&[level, down]));
+                // It falls from anywhere on its way.
+                return Curtain { foot: down, height_m: self.local(at).z }.distance_m(path);
             }
             Some((at, Ending::Holding)) => (at, at, Point { height_mm: 0, ..at }),
             None if self.landing.is_landing(slot) => {
@@ -398,6 +389,38 @@ mod tests {
         assert_eq!(climbs(east, 12.0, 0), None, "it drifts away");
         assert_eq!(climbs(None, 12.0, 0), Some(21.0), "the direction of the wind is not known");
         assert_eq!(climbs(east, -12.0, 40), None, "it is down");
+    }
+
+    #[test]
+    fn muscop_33_one_that_reports_that_it_drifts_is_in_the_air_however_long_it_has_drifted() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 12.0), true);
+        airspace.traffic.set_air(Air { known_m_s: None, most_m_s: 4.0 });
+        let (blind, begins) = (airspace.slot(0), Instant::from_secs(1));
+        let mut climbs = |reported_s: u64, after_s: u64| {
+            let seconds = |s| begins + Duration::from_secs(s);
+            airspace.traffic.report_adrift(seconds(reported_s), blind, at(12.0, 0.0, 12.0));
+            airspace.clearance().above_adrift(seconds(after_s)).is_some()
+        };
+        assert!(climbs(0, 1));
+        assert!(climbs(40, 42), "it still reports");
+        assert!(!climbs(40, 44), "it is down");
+    }
+
+    #[test]
+    fn muscop_33_one_does_not_climb_into_another_above_it() {
+        let mut airspace = Airspace::of(1);
+        airspace.report_own(at(0.0, 0.0, 12.0), true);
+        airspace.traffic.set_air(Air { known_m_s: None, most_m_s: 4.0 });
+        let (blind, holds, now) = (airspace.slot(0), airspace.slot(2), Instant::from_secs(1));
+        airspace.traffic.report_adrift(now, blind, at(12.0, 0.0, 12.0));
+        airspace.members.leaves(holds);
+        for (height_m, is_free) in [(24.0, false), (40.0, true), (12.0, true)] {
+            let east_m = if height_m > 20.0 { 0.0 } else { 9.0 };
+            airspace.traffic.report_departure(holds, at(east_m, 0.0, height_m), Ending::Holding);
+            let climbs = airspace.clearance().above_adrift(now).is_some();
+            assert_eq!(climbs, is_free, "{height_m}");
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) struct Adrift {
     pub(super) at: Point,
     /// When it reported another position before that one last.
     pub(super) since: Instant,
-    received_at: Instant,
+    pub(super) received_at: Instant,
 }
 
 /// The wind that carries an aircraft that nothing steers.
