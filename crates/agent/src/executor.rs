@@ -538,7 +538,7 @@ impl Executor {
                 let Some(speed_m_s) = protocol.view().route_speed_m_s else { return Ok(None) };
                 // ArduCopter 3 writes the speeds of legs into the pilot's parameter.
                 let writes = telemetry.version.is_some_and(|version| version.major < 4);
-                let has_speeds = protocol.extras().legs().iter().any(|leg| leg.speed_cm_s > 0);
+                let has_speeds = protocol.extras().legs().any(|leg| leg.speed_cm_s > 0);
                 self.returns.set_speed(now, speed_m_s, reported_speed, writes && has_speeds);
                 Job::Override
             }

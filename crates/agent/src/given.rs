@@ -34,12 +34,14 @@ fn leg_items(extras: &MissionExtras, waypoint: usize, usual_m_s: Option<f64>) ->
 ///
 /// # Errors
 /// The number of items that do not fit.
+#[expect(clippy::type_complexity, reason = "closures have no names")]
 pub(crate) fn items(
     protocol: &dyn Protocol,
 ) -> Result<RouteItems<impl Fn(usize) -> Option<RelativePosition>, impl Fn(usize) -> LegItems>, usize> {
     items_of(protocol.route(), protocol.extras(), protocol.view().route_speed_m_s)
 }
 
+#[expect(clippy::type_complexity, reason = "closures have no names")]
 fn items_of<'a>(
     route: &'a [Point],
     extras: &'a MissionExtras,
