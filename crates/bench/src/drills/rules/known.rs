@@ -64,6 +64,11 @@ pub(super) struct Known {
     open: Vec<Effect>,
 }
 
+/// Returns whether a line of the log names a cause behind the state. Protocols log each transition, also without one.
+fn names_cause(text: &str) -> bool {
+    text.split_once(": ").is_some_and(|(_, cause)| !cause.trim().is_empty())
+}
+
 /// Whether an aircraft in this mode stops, returns or lands.
 fn is_effect(mode: Mode) -> bool {
     matches!(mode, Mode::Brake | Mode::Rtl | Mode::Land)
@@ -152,9 +157,12 @@ impl Rule for Known {
             let is_pressed = |press: &crate::drills::operator::Press| {
                 press.vehicle == vehicle && press.at + WITHIN >= at && press.at <= at
             };
-            let least = if mode.is_some() { Severity::Info } else { Severity::Warning };
             let mut lines = world.log().iter().rev().take_while(|line| line.at + WITHIN >= at);
-            let is_known = lines.any(|line| line.vehicle == vehicle && line.entry.severity >= least)
+            let gives_cause = |severity: Severity, text: &str| {
+                severity >= Severity::Warning || mode.is_some() && names_cause(text)
+            };
+            let is_known = lines
+                .any(|line| line.vehicle == vehicle && gives_cause(line.entry.severity, &line.entry.text))
                 || mode.is_some() && run.operator.presses().iter().rev().any(is_pressed);
             (!is_known).then(|| {
                 let at_s = at.as_secs_f64();
@@ -165,5 +173,16 @@ impl Rule for Known {
                 )
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transition_without_a_cause_explains_nothing() {
+        assert!(names_cause("holding: aircraft 3 is 12 m ahead"));
+        assert!(!names_cause("holding") && !names_cause("holding: "));
     }
 }
