@@ -318,14 +318,14 @@ fn mbcap_20_one_that_is_held_on_the_way_home_is_waited_for_but_not_for_ever() {
 fn mbcap_20_one_that_its_autopilot_announces_a_failsafe_of_is_not_stopped_on_its_way_home() {
     let mut world = returning(Duration::ZERO);
     run_until(&mut world, "the first returns", |world| world.agent_of(0).view().is_returning);
-    world.inflict(world.now(), Fault::BatteryAt { vehicle: 0, percent: 10.0 });
+    world.inflict(world.now(), Fault::BatteryAt { vehicle: 0, percent: 12.0 });
     run_until(&mut world, "its failsafe has it", |world| world.status(0).failsafe);
     while world.truth(0).armed {
         world.run_until(world.now() + Duration::from_millis(100));
         assert!(world.truth(0).mode != Mode::Brake, "{}", world.status(0).detail);
     }
     let at = world.truth(0).local.truncate();
-    assert!(at.length() < 2.0, "it came down {at:?} from its home");
+    assert!(at.length() < 2.0, "it came down {at:?} from its home: {:?}", world.log());
     // The other kept clear of it.
     assert!(world.observer().swarm().separation_min_m > 5.0);
 }

@@ -57,7 +57,8 @@ export type Measurements = Schemas['Measurements'];
 export type MissionExport = Schemas['MissionExport'];
 export type MissionExportFile = Schemas['MissionExportFile'];
 export type MissionFileContent = Schemas['MissionFileContent'];
-export type MissionFileOptions = Schemas['MissionFileOptions'];
+/** Options that are left out have their default. */
+export type MissionFileOptions = Partial<Schemas['MissionFileOptions']>;
 export type MissionFormat = Schemas['MissionFormat'];
 export type MissionItem = Schemas['MissionItem'];
 export type MissionSummary = Schemas['MissionSummary'];

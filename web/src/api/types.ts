@@ -659,6 +659,7 @@ export interface components {
             engaged: boolean;
             /** @description The flight controller's own failsafe has the aircraft, and no pilot: *Hold*, *Return* and *Land* take it back. */
             failsafe: boolean;
+            fence?: components["schemas"]["FenceBounds"] | null;
             /** @description The link to the flight controller and what answers there. */
             flight_controller: components["schemas"]["FlightController"];
             flight_setup?: components["schemas"]["FlightSetupNow"] | null;
@@ -1250,6 +1251,24 @@ export interface components {
             radius_m: number;
             /** @enum {string} */
             shape: "circle";
+        };
+        /** @description Where the waypoints of an aircraft may lie, as it is configured. */
+        FenceBounds: {
+            /**
+             * Format: double
+             * @description Greatest distance from home, metres.
+             */
+            distance_most_m: number;
+            /**
+             * Format: double
+             * @description Least height above home, metres.
+             */
+            height_least_m: number;
+            /**
+             * Format: double
+             * @description Greatest height above home, metres.
+             */
+            height_most_m: number;
         };
         /** @description One aircraft as the ground service receives it. */
         FleetAircraft: {
@@ -1980,27 +1999,64 @@ export interface components {
         MissionFile: {
             /** @description The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) gives the format. */
             name: string;
-            /** @description The protocol that will fly it, as in the aircraft's status: what it does not fly is in the notes then. */
+            /** @description How it is read. */
+            options?: components["schemas"]["MissionFileOptions"];
+            /**
+             * @description The protocol that will fly it, as in the aircraft's status: what it does not fly is in the notes then. Where it is
+             *     absent, it is that of the fleet if all aircraft fly the same.
+             */
             protocol?: string | null;
             /** @description Its content. */
             text: string;
         };
         /** @description The missions of a file. */
-        MissionFileOptions: {
-            leave_out_payload?: boolean;
-            leave_out_commands?: number[];
-            leave_out?: components["schemas"]["MissionPart"][];
-            home?: components["schemas"]["GeoPoint"];
-            kml_height_least_m?: number | null;
-            height_most_m?: number | null;
-            distance_most_m?: number | null;
-            speed_most_m_s?: number | null;
-        };
-        /** @enum {string} */
-        MissionPart: "hold" | "speed" | "yaw" | "take_off" | "end";
         MissionFileContent: {
             /** @description One from a plan or a list of waypoints; one per path from KML. */
             missions: components["schemas"]["ReadMission"][];
+        };
+        /** @description How a mission file is read. What is absent is as the fleet's aircraft are configured, or as `docs/missions.md` says. */
+        MissionFileOptions: {
+            /**
+             * Format: double
+             * @description No item lies farther from home, metres.
+             * @default null
+             */
+            distance_most_m: number | null;
+            /**
+             * Format: double
+             * @description No item lies higher above home, metres; that of the fence of the aircraft that has the highest where it is absent.
+             * @default null
+             */
+            height_most_m: number | null;
+            /** @default null */
+            home: components["schemas"]["GeoPoint"] | null;
+            /**
+             * Format: double
+             * @description Height above home to which points of KML paths are raised, and of paths without heights, metres.
+             * @default null
+             */
+            kml_height_least_m: number | null;
+            /**
+             * @description Parts that an aircraft may leave out where its protocol does not fly them.
+             * @default []
+             */
+            leave_out: components["schemas"]["MissionPart"][];
+            /**
+             * @description Numbers of MAVLink commands that are left out, with a note.
+             * @default []
+             */
+            leave_out_commands: number[];
+            /**
+             * @description Leave camera, gimbal, servo and relay commands out, with a note.
+             * @default false
+             */
+            leave_out_payload: boolean;
+            /**
+             * Format: double
+             * @description No speed is greater, metres per second.
+             * @default null
+             */
+            speed_most_m_s: number | null;
         };
         /**
          * @description A format of mission files.
@@ -2035,7 +2091,18 @@ export interface components {
              * @description Ground speed from the waypoint before this one on, metres per second; absent where it does not change.
              */
             speed_m_s?: number | null;
+            /**
+             * Format: double
+             * @description Yaw on the way to the waypoint, degrees clockwise from north, 0 to less than 360; absent where the flight controller
+             *     turns the aircraft.
+             */
+            yaw_deg?: number | null;
         };
+        /**
+         * @description A part of a mission besides its waypoints.
+         * @enum {string}
+         */
+        MissionPart: "hold" | "speed" | "yaw" | "take_off" | "end";
         /** @description The mission that an aircraft holds. */
         MissionSummary: {
             /**
@@ -2067,11 +2134,14 @@ export interface components {
             waypoints: number;
         };
         /**
-         * @description PUT body of a mission, and what GET returns. What a protocol does not fly of it is listed in the notes of the
-         *     answer ([`MissionSummary`](crate::MissionSummary)).
+         * @description PUT body of a mission, and what GET returns. An aircraft refuses a mission with parts that its protocol does not fly,
+         *     unless they are in `leave_out`; then they are listed in the notes of the answer
+         *     ([`MissionSummary`](crate::MissionSummary)).
          */
         MissionUpload: {
             end?: components["schemas"]["MissionEnd"] | null;
+            /** @description Parts that may be left out where the protocol does not fly them. */
+            leave_out?: components["schemas"]["MissionPart"][];
             /** @description Name, usually of the file; at most 64 characters. */
             name: string;
             /**
@@ -2493,6 +2563,8 @@ export interface components {
             mission: components["schemas"]["MissionUpload"];
             /** @description What of the file is not flown, or not as it is stated; one line each. */
             notes: string[];
+            /** @description Parts for which an aircraft of the protocol refuses it, one line each. */
+            refusals?: string[];
         };
         /** @description Datagrams in columns, at most one of each sender in each period. */
         RecordedDatagrams: {

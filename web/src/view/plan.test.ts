@@ -151,8 +151,8 @@ describe('a file', () => {
   it('that is no text, or has a name that turns text around, is shown for what it is', async () => {
     const ground = groundOf({ [MISSION_FILES]: ({ name }: { name: string }) => `${name}: found "x", expected QGC WPL 110` });
     panelOf([alone(1)]);
-    await openFile(new File([new Uint8Array([0x51, 0xff])], 'a\u202egpk.txt'));
-    expect((await screen.findByTestId('plan-problem')).textContent).toBe('a[U+202E]gpk.txt: found bytes that are not UTF-8, expected text in UTF-8');
+    await openFile(new File([new Uint8Array([0x51, 0x00, 0xff])], 'a\u202egpk.txt'));
+    expect((await screen.findByTestId('plan-problem')).textContent).toBe('a[U+202E]gpk.txt: found bytes that are no text, expected text in UTF-8, UTF-16 or Latin-1');
     expect(ground.asked).toEqual([]);
     await openFile(new File(['x'], 'b\u2066.txt'));
     await waitFor(() => expect(screen.getByTestId('plan-problem').textContent).toContain('b[U+2066].txt: found "x"'));

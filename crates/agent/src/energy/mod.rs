@@ -128,6 +128,8 @@ pub(crate) const SURE: Duration = Duration::from_secs(3);
 /// A prediction of the wind or of the airspeed lands no aircraft that still flies for this time after a landing: its return
 /// is flown first, and measured.
 const MEASURES_WITHIN: Duration = Duration::from_secs(120);
+/// With that much charge left a return is too slow for this time before the aircraft lands: gusts pass.
+const GUSTS_PASS: Duration = Duration::from_secs(60);
 /// A return that takes so much longer than a landing below the aircraft is not at its end.
 const STILL_FAR: Duration = Duration::from_secs(15);
 
@@ -229,8 +231,7 @@ impl Agent {
     fn outlook(&self, now: Instant, reserve: &Reserve, view: &View) -> Outlook {
         let reckoning = self.reckoning(reserve, view);
         let course = reckoning.home_m().map(DVec2::normalize_or_zero);
-        let velocity_m_s = self.telemetry.velocity_m_s.truncate();
-        let measured = course.and_then(|course| self.gauge.progress.of_return(now, course, velocity_m_s));
+        let measured = course.and_then(|course| self.gauge.progress.of_return(now, course));
         let home = reckoning.home(measured);
         Outlook {
             left: self.gauge.time_left(now, reserve, &self.telemetry),
@@ -355,7 +356,9 @@ impl Agent {
             self.gauge.short_since = None;
             return false;
         }
-        if now.since(*self.gauge.short_since.get_or_insert(now)) < SURE {
+        let may_pass = outlook.least.is_some_and(|least| least > outlook.down + MEASURES_WITHIN);
+        let lasts = if may_pass { GUSTS_PASS } else { SURE };
+        if now.since(*self.gauge.short_since.get_or_insert(now)) < lasts {
             return false;
         }
         let (least, left_s, needed_s) = (

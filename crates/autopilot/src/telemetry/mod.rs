@@ -12,8 +12,8 @@ use wingbeat_geo::{DVec3, Duration, Instant, Position};
 use crate::codec::Frame;
 use crate::copter::{Mode, reports_downward_speed};
 use crate::dialect::{
-    EkfStatusFlags, HEARTBEAT_DATA, MavMessage, MavModeFlag, MavSysStatusSensor, RC_CHANNELS_DATA,
-    SYS_STATUS_DATA,
+    EkfStatusFlags, HEARTBEAT_DATA, HOME_POSITION_DATA, MavMessage, MavModeFlag, MavSysStatusSensor,
+    RC_CHANNELS_DATA, SYS_STATUS_DATA,
 };
 use crate::identity::{Firmware, Vehicle};
 use crate::job::AUTOPILOT_COMPONENT_ID;
@@ -131,6 +131,8 @@ pub struct Telemetry {
     pub home: Option<Position>,
     /// When it was received; absent where that was before the motors were armed.
     pub home_at: Option<Instant>,
+    /// Home that a system reported before it was identified: ArduCopter reports it once, when it has set it.
+    pub early_home: Option<(u8, Position)>,
     /// The last position that was reported with the motors off: ArduCopter sets its home there when it is armed.
     pub disarmed_position: Option<Position>,
     /// Health of sensors and of the autopilot's own checks.
@@ -244,7 +246,10 @@ impl Telemetry {
             Judged::Adopt => {
                 let identification = core::mem::take(&mut self.identification);
                 let (other_autopilots, reboots) = (self.other_autopilots, self.reboots);
+                let home = self.early_home.filter(|(id, _)| *id == system_id).map(|(_, home)| home);
                 *self = Self {
+                    home,
+                    home_at: home.map(|_| now),
                     identification,
                     other_autopilots,
                     reboots,
@@ -298,6 +303,9 @@ impl Telemetry {
             return event;
         }
         if !self.is_ours(frame) {
+            if self.system_id.is_none() && frame.header.component_id == AUTOPILOT_COMPONENT_ID {
+                self.keep_early_home(frame);
+            }
             return TelemetryEvent::Other;
         }
         self.frame_at = Some(now);
@@ -367,9 +375,7 @@ impl Telemetry {
                 TelemetryEvent::Other
             }
             MavMessage::HOME_POSITION(m) => {
-                let home =
-                    Position { latitude_e7: m.latitude, longitude_e7: m.longitude, altitude_mm: m.altitude };
-                if home.is_on_earth() {
+                if let Some(home) = home_of(m) {
                     (self.home, self.home_at) = (Some(home), Some(now));
                 }
                 TelemetryEvent::Other
@@ -385,6 +391,15 @@ impl Telemetry {
                 Some(whole) => self.on_text(now, whole),
                 None => TelemetryEvent::Other,
             },
+        }
+    }
+
+    /// Keeps the home that a system reports before it is identified.
+    fn keep_early_home(&mut self, frame: &Frame) {
+        if let MavMessage::HOME_POSITION(m) = &frame.message
+            && let (Ok(id), Some(home)) = (u8::try_from(frame.header.system_id), home_of(m))
+        {
+            self.early_home = Some((id, home));
         }
     }
 
@@ -411,6 +426,12 @@ impl Telemetry {
     pub fn is_up(&self, now: Instant) -> bool {
         self.frame_at.is_some_and(|at| now.since(at) < LINK_TIMEOUT)
     }
+}
+
+/// Returns the home of a report, if it is a place on earth.
+fn home_of(m: &HOME_POSITION_DATA) -> Option<Position> {
+    let home = Position { latitude_e7: m.latitude, longitude_e7: m.longitude, altitude_mm: m.altitude };
+    home.is_on_earth().then_some(home)
 }
 
 #[cfg(test)]
@@ -446,6 +467,24 @@ mod tests {
 
     fn clock(time_boot_ms: u32) -> Frame {
         frame(1, MavMessage::SYSTEM_TIME(SYSTEM_TIME_DATA { time_unix_usec: 0, time_boot_ms }))
+    }
+
+    #[test]
+    fn a_home_that_is_reported_before_the_first_heartbeat_is_kept_for_its_system_alone() {
+        let home = |system_id, latitude| Frame {
+            header: MavHeader { system_id, component_id: 1, sequence: 0 },
+            ..frame(1, MavMessage::HOME_POSITION(HOME_POSITION_DATA { latitude, ..Default::default() }))
+        };
+        let mut t = Telemetry::default();
+        let meet = |t: &mut Telemetry| t.on_frame(Instant::ZERO, &frame(1, heartbeat(Mode::Guided)));
+        t.on_frame(Instant::ZERO, &home(7, 394_825_940));
+        meet(&mut t);
+        assert_eq!(t.home.map(|home| home.latitude_e7), Some(394_825_940));
+
+        let mut t = Telemetry::default();
+        t.on_frame(Instant::ZERO, &home(9, 394_825_940));
+        meet(&mut t);
+        assert_eq!((t.home, t.home_at), (None, None));
     }
 
     #[test]

@@ -15,6 +15,8 @@ use crate::scenario::ORIGIN;
 const CLEAR_BELOW_M: f64 = 12.0;
 /// A leader that has not taken off by then does not fly: longer than the pilot's attempts to arm.
 const TAKES_OFF_WITHIN: Duration = Duration::from_secs(180);
+/// A pilot who sees less charge than this lands at once, or does not take off, percent.
+const LANDS_BELOW_PERCENT: f64 = 15.0;
 /// By then a leader has climbed and its followers follow.
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(20);
 /// A pilot sees a multicopter no further away, metres.
@@ -69,7 +71,12 @@ impl Pilot {
         let waits_since = *self.waits_since.get_or_insert(now);
         if self.flies_since.is_none() && now >= waits_since + TAKES_OFF_WITHIN {
             self.stopped = true;
-            self.stop(sky, operator);
+            self.stop(sky, operator, self.reaction.hover);
+            return;
+        }
+        if sky.world.charge_percent(FIRST).is_some_and(|percent| percent < LANDS_BELOW_PERCENT) {
+            self.stopped = true;
+            self.stop(sky, operator, Duration::ZERO);
             return;
         }
         if self.trouble_at.is_none() && self.flies_since.is_some_and(|since| sees_trouble(sky, since)) {
@@ -77,11 +84,12 @@ impl Pilot {
         }
         if self.trouble_at.is_some_and(|at| now >= at + self.reaction.stops_after) {
             self.stopped = true;
-            self.stop(sky, operator);
+            self.stop(sky, operator, self.reaction.hover);
         }
     }
 
-    fn stop(&mut self, sky: &mut Sky, operator: &mut Operator) {
+    /// Ends the flight, in the air after a hover.
+    fn stop(&mut self, sky: &mut Sky, operator: &mut Operator, hover: Duration) {
         if sky.world.truth(FIRST).landed {
             // The leader stays on the ground, and the followers that wait for it get a command.
             sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing(Duration::ZERO)));
@@ -89,7 +97,7 @@ impl Pilot {
             call_down(sky, operator);
             return;
         }
-        let (now, hover) = (sky.world.now(), self.reaction.hover);
+        let now = sky.world.now();
         sky.disturb_until(now + hover);
         self.lands_at = Some(now + hover);
         sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing(hover)));

@@ -120,7 +120,9 @@ fn is_set_up(kind: Kind, script: &Script, seed: u64, conditions: Conditions) -> 
     while drill.run.sky.world.now() < Instant::ZERO + within {
         drill.step();
         drill.check_world(seed)?;
-        if drill.run.sky.world.phase(FIRST) != Phase::Start {
+        let sky = &drill.run.sky;
+        // The leader of each swarm.
+        if (0..sky.count()).step_by(sky.size()).all(|i| sky.world.phase(i) != Phase::Start) {
             return Ok(true);
         }
     }

@@ -33,6 +33,13 @@ pub(super) enum Problem {
     NotRead(String),
 }
 
+impl Problem {
+    /// Returns the problem of a file that states nothing of itself: where the budget ended, it may well be a log.
+    fn unknown(why: String, budget: &Budget) -> Self {
+        if budget.is_over() { Self::NotRead(why) } else { Self::NoLog(why) }
+    }
+}
+
 /// What is handed over, in order.
 pub(super) enum Item<'a> {
     About(About),
@@ -115,7 +122,10 @@ pub(super) fn read(
         }
     }
     if !is_log {
-        return Err(Problem::NoLog(flaw.unwrap_or_else(|| format!("{seen} bytes of another kind"))));
+        return Err(Problem::unknown(
+            flaw.unwrap_or_else(|| format!("{seen} bytes of another kind")),
+            budget,
+        ));
     }
     if !is_ended && flaw.is_none() {
         flaw = Some("the file is not ended".to_owned());
@@ -133,9 +143,9 @@ pub(super) fn about(path: &Path, budget: &Budget) -> Result<About, Problem> {
         }
         Item::Message(..) => Go::Continue(()),
     })?;
-    let why = || flaw.unwrap_or_else(|| "a file that states nothing of itself".into());
-    // Where the budget ends, the file may well be a log.
-    found.ok_or_else(|| if budget.is_over() { Problem::NotRead(why()) } else { Problem::NoLog(why()) })
+    found.ok_or_else(|| {
+        Problem::unknown(flaw.unwrap_or_else(|| "a file that states nothing of itself".into()), budget)
+    })
 }
 
 /// UTC at agent time zero, microseconds after 1970.

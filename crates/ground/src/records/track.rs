@@ -491,7 +491,7 @@ mod tests {
                         given += usize::from(!track.time_ms.is_empty());
                     }
                     Err(Problem::NoLog(_)) => assert!(at < 4_096, "{at}"),
-                    Err(Problem::Io(error)) => panic!("{error}"),
+                    Err(problem) => panic!("{problem:?}"),
                 }
             }
         }

@@ -205,8 +205,11 @@ impl Script {
             Task::Follow(task) => task.distance_m += EASED_BY_M,
             Task::Own(_) => {}
         }
-        if let Some(Task::Follow(task)) = self.others.as_mut().map(|others| &mut others.task) {
-            task.distance_m += EASED_BY_M;
+        if let Some(others) = &mut self.others {
+            others.ground_distance_m += EASED_BY_M;
+            if let Task::Follow(task) = &mut others.task {
+                task.distance_m += EASED_BY_M;
+            }
         }
     }
 
