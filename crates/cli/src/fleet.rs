@@ -111,7 +111,7 @@ pub(crate) enum Command {
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
-        Command::Operate(command) => return crate::console::run(&command),
+        Command::Operate(command) => return crate::console::run(command),
         Command::Init { folder, days } => {
             let bundle = enrolment::init(folder, Timestamp::now(), *days)?;
             println!(

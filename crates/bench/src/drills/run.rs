@@ -15,7 +15,7 @@ use super::operator::{Operator, calm_bound};
 use super::pilot::Pilot;
 use super::rules::Rules;
 use super::script::Script;
-use super::sky::{FIRST, Sky};
+use super::sky::Sky;
 use super::{Conditions, Draws, Kind, Outcome, command};
 use crate::recording::Recording;
 

@@ -90,9 +90,7 @@ impl Rule for Empty {
     fn on_step(&mut self, run: &Run) -> Option<String> {
         let sky = &run.sky;
         let now = sky.world.now();
-        if sky.script.scenario.charge.is_none() {
-            return None;
-        }
+        sky.script.scenario.charge?;
         let is_due = now.as_micros().is_multiple_of(CHARGE_PERIOD_US);
         (0..sky.count()).find_map(|i| {
             if sky.world.motion(i).landed || !is_judged(sky, i) || !sky.lives(i) {
