@@ -172,6 +172,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         urgency = self.act_in_take_off(now, &input, out).or(urgency);
         urgency = host.act(self, now, &input, out).or(urgency);
         self.make_room(host, now, &input, out);
+        self.check_again_above_drift(now);
         self.broadcast(host, now, input, urgency, out);
         host.broadcast(self, now, out);
         if !self.ownship.is_known(now) {

@@ -3,7 +3,7 @@
 //! A deadline that belongs to one state, and is set once when that state begins, stands in the state's variant
 //! instead ([`Abort::Failure`](super::Abort), for instance).
 
-use wingbeat_geo::Instant;
+use wingbeat_geo::{Duration, Instant};
 
 use super::{Abort, Host, State, Swarm, TakeOffPhase};
 
@@ -31,6 +31,9 @@ pub(crate) enum Timer {
     /// The leader counts as lost.
     LeaderSilent,
 }
+
+/// Time between two checks whether the position below is free of one that drifts.
+const CHECKS_AGAIN: Duration = Duration::from_millis(200);
 
 impl Timer {
     const ALL: [Self; 10] = [
@@ -182,6 +185,15 @@ impl<F: Copy + PartialEq> Swarm<F> {
             }
         }
         first
+    }
+
+    /// Sets the next check of an aircraft that stays at its landing position because another drifts below: its timer has
+    /// expired, and an expired timer wakes the agent without end.
+    pub(super) fn check_again_above_drift(&mut self, now: Instant) {
+        let waits = matches!(self.state, State::Aborted(Abort::LandAside { .. }));
+        if waits && self.timers.is_due(Timer::Leg, now) {
+            self.timers.set(Timer::Leg, now + CHECKS_AGAIN);
+        }
     }
 
     /// The timers of the swarm that run in the present state.

@@ -641,6 +641,16 @@ mod tests {
     }
 
     #[test]
+    fn an_expired_timer_above_one_that_drifts_is_set_again() {
+        let since = Instant::from_secs(60);
+        let site = Point::default();
+        let mut member = member_in(State::Aborted(Abort::LandAside { site, since }), true);
+        member.swarm.timers.set(Timer::Leg, since);
+        member.swarm.check_again_above_drift(since);
+        assert!(member.swarm.timers.get(Timer::Leg).is_some_and(|at| at > since));
+    }
+
+    #[test]
     fn a_failure_that_no_operator_decides_lands_in_time() {
         let land_at = Instant::from_secs(61);
         let member = member_in(State::Aborted(Abort::Failure { land_at }), true);
