@@ -5,7 +5,7 @@
 //! estimates none, that is not judged. The way home is reckoned with the speeds of the autopilot's own parameters, against the
 //! wind that it measures ([`paths`], [`air`]).
 //!
-//! It is judged with each position report, in every state. While the way home ends with the reserve the flight continues. At
+//! The charge is judged with each position report, in every state. While the way home ends with the reserve the flight continues. At
 //! that limit the aircraft returns. It lands where it is if a return would end with less than a quarter of the reserve: by the
 //! measured speed of the return, and by the prediction only where no time is left to measure it.
 //!

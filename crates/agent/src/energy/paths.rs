@@ -32,7 +32,7 @@ pub(super) struct Speeds {
     /// Of a return, metres per second.
     return_m_s: f64,
     climb_m_s: f64,
-    /// Of a descent between waypoints, metres per second.
+    /// Rate of a descent between waypoints, metres per second.
     down_m_s: f64,
     /// Of a landing above [`Speeds::slow_below_m`], metres per second.
     descent_m_s: f64,

@@ -188,7 +188,7 @@ pub struct Hunt {
     protocol: Option<Protocol>,
     /// Evaluations so far.
     pub evaluations: u64,
-    /// Of them those that could not be flown.
+    /// Number of evaluations that could not be flown.
     #[serde(default)]
     pub refused: u64,
     /// The reason of the last one.

@@ -10,7 +10,7 @@ const LOG_TAIL: usize = 30;
 /// Failing drills of a kind whose stories are printed.
 const STORIES: usize = 3;
 
-/// One row per kind that was flown, and one of all. Of the unsafe drills those with a crash are counted once more. Next to each
+/// Each kind that was flown has a row, and all together have the last. Of the unsafe drills those with a crash are counted once more. Next to each
 /// count of drills that broke a rule stands the rate that it may have at most ([`rate_most`], 95 %): a rule that no drill broke may
 /// still be broken by another. Drills in which nothing flew do not count for the rate.
 pub fn table(outcomes: &[Outcome]) -> String {

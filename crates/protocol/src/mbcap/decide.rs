@@ -77,7 +77,7 @@ fn stands(n: &Neighbour) -> bool {
     matches!(n.beacon.state, Avoidance::StandStill | Avoidance::GoOnPlease)
 }
 
-/// Where an aircraft gives way.
+/// Position at which an aircraft gives way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Aside {
     /// Where it is.

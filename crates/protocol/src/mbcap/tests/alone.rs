@@ -31,7 +31,7 @@ fn falls_silent(driver: &mut Driver, at: (f64, f64), mission: &[(f64, f64)]) {
     driver.receive_course(&course(mission));
 }
 
-/// It flies to where it was ordered, at once.
+/// The aircraft flies at once to where it was ordered.
 fn obeys(driver: &mut Driver) {
     if let Some(Order::FlyTo(at)) = driver.orders.last().copied() {
         let at = local(at);
@@ -90,7 +90,7 @@ fn mbcap_21_the_lower_on_its_way_aside_never_crosses_the_course_of_a_silent_one(
     assert!((118..=128).contains(&aside), "{aside} s: to land clear of that course");
 }
 
-/// It receives nothing, and flew past without a word.
+/// The other aircraft receives nothing, and flew past without a word.
 #[test]
 fn mbcap_21_one_that_stands_for_a_deaf_one_goes_on_when_that_has_passed() {
     for (me, other) in [(1, 2), (2, 1)] {
