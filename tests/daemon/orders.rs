@@ -178,8 +178,9 @@ async fn door(to: SocketAddr, is_open: watch::Receiver<bool>) -> SocketAddr {
             tokio::spawn(async move {
                 let Ok(mut far) = TcpStream::connect(to).await else { return };
                 tokio::select! {
-                    _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                    biased;
                     _ = is_open.wait_for(|is_open| !is_open) => {}
+                    _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
                 }
             });
         }
@@ -220,6 +221,12 @@ async fn the_ground_service_commands_by_radio_an_aircraft_that_http_does_not_rea
     };
     picture("both", &|p| p.aircraft.iter().filter(|a| a.status.is_some()).count() == 2).await;
     cut.send_replace(false);
+    let is_cut = async {
+        while cut.receiver_count() > 1 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(30), is_cut).await.expect("a connection was not cut");
     let request =
         FleetCommandRequest { id: "r".into(), command: Command::RecoverControl, vehicles: Vec::new() };
     ground.command(request).await.unwrap();
