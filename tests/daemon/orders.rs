@@ -167,6 +167,69 @@ async fn without_keys_too_one_console_at_a_time_is_in_charge() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_console_begins_nothing_until_its_operator_takes_over() {
+    let clock = Clock::real_time();
+    let (daemons, _hub, _radio) = two_with(clock, |_| wingbeat_onboard::keys::Keys::insecure()).await;
+    let start = async || {
+        let config = wingbeat_ground::Config {
+            bind: ([127, 0, 0, 1], 0).into(),
+            aircraft: daemons.iter().map(|daemon| daemon.address().to_string()).collect(),
+            web_dir: None,
+            tiles: None,
+            parameters: None,
+            records: None,
+            hosts: wingbeat_ground::Hosts::default(),
+            console: None,
+            protection: Default::default(),
+        };
+        Ground::start(config).await.unwrap()
+    };
+    /// Waits until both aircraft show the lease of the console of this name, and returns the picture of that.
+    async fn leased(ground: &wingbeat_ground::Handle, name: &str) -> wingbeat_api::FleetPicture {
+        let wait = async {
+            loop {
+                let picture = ground.picture().await.unwrap();
+                let leases = picture.aircraft.iter().filter_map(|a| a.status.as_ref()?.lease.as_ref());
+                if leases.filter(|lease| lease.console == name).count() == 2 {
+                    return picture;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(Duration::from_secs(30), wait).await.unwrap_or_else(|_| panic!("never: leased by {name}"))
+    }
+    let request = |id: &str, command| FleetCommandRequest { id: id.into(), command, vehicles: Vec::new() };
+    let first = start().await;
+    let one = first.picture().await.unwrap().console;
+    leased(&first, &one).await;
+    let second = start().await;
+    let two = second.picture().await.unwrap().console;
+    assert_ne!(one, two);
+    let observed = leased(&second, &one).await;
+    let in_charge = format!("console {one:?} is in charge of it; take over first");
+    let refused = second.command(request("s", Command::Setup)).await.unwrap_err().to_string();
+    // Where an aircraft waits for something else, that is named first.
+    for reason in [&refused, &observed.actions.setup_blocked] {
+        assert!(reason.contains(&in_charge) || reason.contains("check "), "{reason}");
+    }
+    second.command(request("h", Command::Hold)).await.expect("what ends a flight needs no lease");
+    let (code, answer) = ask(second.address(), "POST", paths::FLEET_LEASES, r#"{"vehicles":[]}"#).await;
+    assert_eq!(code, 200, "{answer}");
+    let taken: wingbeat_api::FleetLeases = serde_json::from_str(&answer).unwrap();
+    assert!(taken.vehicles.len() == 2 && taken.vehicles.iter().all(|one| one.problem.is_none()), "{answer}");
+    leased(&first, &two).await;
+    // The first asks for its lease each second, and does not get it.
+    sleep(Duration::from_millis(2_500)).await;
+    leased(&first, &two).await;
+    drop(second);
+    leased(&first, &one).await;
+    drop(first);
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
+
 /// Passes connections on while `is_open`, and cuts them.
 async fn door(to: SocketAddr, is_open: watch::Receiver<bool>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -494,6 +494,9 @@ pub struct LeaseRequest {
     /// The token of the grant that is renewed. Without it, or with another, a lease is taken that no console holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// Takes the lease also from another console that holds it: an operator asks for that, never a program by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub take_over: bool,
 }
 
 impl std::fmt::Debug for LeaseRequest {

@@ -198,6 +198,32 @@ pub struct FleetCommandRequest {
     pub vehicles: Vec<String>,
 }
 
+/// POST body: this console takes over the leases that other consoles hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetTakeOver {
+    /// Ids of the aircraft; none for all.
+    #[serde(default)]
+    pub vehicles: Vec<String>,
+}
+
+/// What each aircraft answered to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FleetLeases {
+    /// Each aircraft that was asked.
+    pub vehicles: Vec<VehicleLease>,
+}
+
+/// What one aircraft answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VehicleLease {
+    /// Its id, 16 hexadecimal digits.
+    pub id: String,
+    /// Why this console does not hold its lease, as text; absent where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
 /// Answer to a command for many: it is sent until answered or expired.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FleetCommandReply {

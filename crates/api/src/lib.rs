@@ -42,9 +42,9 @@ pub use checklist::{
 pub use error::ApiError;
 pub use fleet::{
     Actions, AircraftChange, BaseStation, FleetAircraft, FleetCommand, FleetCommandNote, FleetCommandReply,
-    FleetCommandRequest, FleetCommandResult, FleetLogLine, FleetMission, FleetMissionUpload, FleetPicture,
-    FleetUpdate, MissionFile, MissionFileContent, MissionFileOptions, RadioListening, ReadMission,
-    UnansweredSender, VehicleOutcome,
+    FleetCommandRequest, FleetCommandResult, FleetLeases, FleetLogLine, FleetMission, FleetMissionUpload,
+    FleetPicture, FleetTakeOver, FleetUpdate, MissionFile, MissionFileContent, MissionFileOptions,
+    RadioListening, ReadMission, UnansweredSender, VehicleLease, VehicleOutcome,
 };
 pub use flight_setup::{
     FleetFlightSetupWrite, FleetFlightSetups, FlightProtocol, FlightSetup, FlightSetupChoice, FlightSetupKey,
@@ -177,6 +177,9 @@ pub mod paths {
     pub const FLEET_CHECKLIST_RESULTS: &str = "/api/v1/fleet/checklist/results";
     /// Ground: one of these files ([`ChecklistResult`](crate::ChecklistResult)).
     pub const FLEET_CHECKLIST_RESULT: &str = "/api/v1/fleet/checklist/result";
+    /// Ground: takes over the leases that other consoles hold (POST [`FleetTakeOver`](crate::FleetTakeOver), answered by
+    /// [`FleetLeases`](crate::FleetLeases)).
+    pub const FLEET_LEASES: &str = "/api/v1/fleet/leases";
     /// Ground: why a command was given (PUT [`FleetCommandNote`](crate::FleetCommandNote)).
     pub const FLEET_COMMAND_NOTE: &str = "/api/v1/fleet/commands/note";
     /// Ground: a map of the ground as a PMTiles archive, where one is configured; it answers requests for ranges.

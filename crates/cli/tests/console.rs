@@ -168,6 +168,7 @@ async fn the_fleet_is_shown_as_text_and_as_json() {
     assert_eq!(json["aircraft"].as_array().map(Vec::len), Some(2));
     assert_eq!(fleet(&["aircraft", "UAV 1", "--ground", &at]).await.json()["status"]["id"], id(1));
     fleet(&["lease", "--ground", &at]).await.ends(0, &["AIRCRAFT", "UAV 1"]);
+    fleet(&["take-over", "--all", "--ground", &at]).await.ends(0, &["UAV 1: this service is in charge"]);
     fleet(&["links", "--ground", &at]).await.ends(0, &["RECEIVES", "1: not known: "]);
     fleet(&["link-test", "--ground", &at]).await.ends(2, &["no link test since this service started"]);
     fleet(&["session", "--ground", &at]).await.ends(0, &["has no users"]);

@@ -420,6 +420,16 @@ impl Fleet {
         ids
     }
 
+    /// Why an operator of `console` commands these aircraft only after a take-over, as text; empty if no other console is in charge.
+    pub(crate) fn in_charge_of_another(&self, console: &str, ids: &[String]) -> String {
+        let meant = |a: &&Aircraft| a.id().is_some_and(|id| ids.iter().any(|one| one == id));
+        let mut held =
+            self.aircraft.iter().filter(meant).filter_map(|a| Some((a, a.status.as_ref()?.lease.as_ref()?)));
+        held.find(|(_, lease)| lease.console != console).map_or_else(String::new, |(aircraft, lease)| {
+            format!("{}: console {:?} is in charge of it; take over first", aircraft.name(), lease.console)
+        })
+    }
+
     /// These ids, each with its display name.
     pub(crate) fn named(&self, ids: &[String]) -> Vec<(String, String)> {
         let name = |id: &str| {
@@ -747,6 +757,26 @@ pub(crate) mod tests {
         assert_eq!((actions.setup, actions.start, actions.start_blocked.as_str()), (false, true, ""));
         fleet.age(now + Duration::from_secs(2));
         assert_eq!(fleet.actions(&ledger).start_blocked, format!("UAV {A}: its link is lost"));
+    }
+
+    #[test]
+    fn an_aircraft_of_another_console_is_named_with_it() {
+        let now = Instant::now();
+        let mut fleet = two(now);
+        fleet.identified(0, identity(A));
+        fleet.identified(1, identity(B));
+        let leased = |id: &str, console: &str| {
+            let lease = wingbeat_api::Lease { console: console.to_owned(), console_id: None, left_ms: 5_000 };
+            AircraftStatus { lease: Some(lease), ..status(id, StateId::Start) }
+        };
+        fleet.status(0, leased(A, "own:8700"), now);
+        fleet.status(1, status(B, StateId::Start), now);
+        let both = [A.to_owned(), B.to_owned()];
+        assert_eq!(fleet.in_charge_of_another("own:8700", &both), "", "a free one is of no other");
+        fleet.status(1, leased(B, "tablet:8700"), now);
+        let found = format!("UAV {B}: console \"tablet:8700\" is in charge of it; take over first");
+        assert_eq!(fleet.in_charge_of_another("own:8700", &both), found);
+        assert_eq!(fleet.in_charge_of_another("own:8700", &both[..1]), "");
     }
 
     #[test]

@@ -20,12 +20,12 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 use wingbeat_api::{
     ApiError, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandReply,
-    FleetCommandRequest, FleetFlightSetupWrite, FleetFlightSetups, FleetLinkTest, FleetLinks, FleetLogLine,
-    FleetMissionUpload, FleetParameterRead, FleetParameterWrite, FleetParameters, FleetPicture,
-    FleetRegionRead, FleetRegionWrite, FleetRegions, FleetUpdate, FormationPictures, LinkTestRequest,
-    MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionSummary, ParameterComparison,
-    ParameterReference, PlanDraft, PlanFile, PlanPreview, RecordedTrack, Records, RegionFile,
-    RegionFileContent, SavedPlan, paths,
+    FleetCommandRequest, FleetFlightSetupWrite, FleetFlightSetups, FleetLeases, FleetLinkTest, FleetLinks,
+    FleetLogLine, FleetMissionUpload, FleetParameterRead, FleetParameterWrite, FleetParameters, FleetPicture,
+    FleetRegionRead, FleetRegionWrite, FleetRegions, FleetTakeOver, FleetUpdate, FormationPictures,
+    LinkTestRequest, MissionExport, MissionExportFile, MissionFile, MissionFileContent, MissionSummary,
+    ParameterComparison, ParameterReference, PlanDraft, PlanFile, PlanPreview, RecordedTrack, Records,
+    RegionFile, RegionFileContent, SavedPlan, paths,
 };
 use wingbeat_server::Connection;
 
@@ -70,6 +70,7 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(aircraft))
         .routes(routes!(command))
         .routes(routes!(command_note))
+        .routes(routes!(take_over))
         .routes(routes!(mission))
         .routes(routes!(access::http::session, access::http::sign_in, access::http::sign_out))
         .routes(routes!(access::http::audit))
@@ -316,6 +317,19 @@ async fn command(
 async fn command_note(State(service): State<Service>, Body(note): Body<FleetCommandNote>) -> Response {
     let what = Wrote { action: "note", what: note.note.clone(), id: note.id.clone(), ..Wrote::default() };
     wrote(what, service.note(note).await.map(|()| StatusCode::NO_CONTENT))
+}
+
+/// Takes the leases of aircraft over from the consoles that hold them. Those consoles then command these aircraft no more, but for
+/// what ends a flight.
+#[utoipa::path(post, path = paths::FLEET_LEASES, tag = "fleet", request_body = FleetTakeOver, responses(
+    (status = 200, description = "What each answered", body = FleetLeases),
+    (status = 400, description = "The request is wrong", body = ApiError),
+    (status = 404, description = "No such aircraft", body = ApiError),
+    (status = 503, description = "The service is ending", body = ApiError),
+))]
+async fn take_over(State(service): State<Service>, Body(take_over): Body<FleetTakeOver>) -> Response {
+    let what = Wrote { action: "take_over", to: take_over.vehicles.clone(), ..Wrote::default() };
+    wrote(what, service.take_over(&take_over).await.map(Json))
 }
 
 /// A mission for one aircraft; the answer is the aircraft's own.

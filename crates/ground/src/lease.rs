@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use reqwest::Client;
 use tokio::time::{MissedTickBehavior, interval};
-use wingbeat_api::{LeaseGrant, LeaseRequest, paths};
+use wingbeat_api::{FleetLeases, LeaseGrant, LeaseRequest, VehicleLease, paths};
 
-use crate::client::{self, Tokens};
+use crate::client::{self, Method, Tokens};
+use crate::links::Party;
+use crate::parameters::{Asked, ask, each};
 
 /// Between two renewals.
 const RENEW_EVERY: Duration = Duration::from_secs(1);
@@ -30,21 +32,21 @@ pub(crate) fn console(port: u16) -> String {
 /// shows in its status which that is.
 pub(crate) async fn hold(client: Client, address: String, console: String, tokens: Tokens) {
     let mut logged = String::new();
-    let mut token = None;
     let mut tick = interval(RENEW_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        let body = LeaseRequest { console: console.clone(), ttl_ms: TTL_MS, token: token.clone() };
+        // Also that of a lease which the operator has taken over.
+        let token = tokens.get(&address);
+        let body = LeaseRequest { console: console.clone(), ttl_ms: TTL_MS, token, take_over: false };
         let request = client.post(format!("{address}{}", paths::LEASE)).json(&body).timeout(ATTEMPT_LIMIT);
         let answer = match request.send().await {
             Ok(mut response) if response.status().is_success() => match client::body(&mut response).await {
                 Ok(body) => {
                     // Only the answer that gives the lease has one.
                     let grant = serde_json::from_slice::<LeaseGrant>(&body).ok();
-                    token = grant.and_then(|grant| grant.token).or(token);
-                    if let Some(token) = &token {
-                        tokens.keep(&address, token);
+                    if let Some(token) = grant.and_then(|grant| grant.token) {
+                        tokens.keep(&address, &token);
                     }
                     String::new()
                 }
@@ -63,6 +65,25 @@ pub(crate) async fn hold(client: Client, address: String, console: String, token
             logged = answer;
         }
     }
+}
+
+/// Takes the lease of each aircraft over from another console. [`hold`] renews it by the new token.
+pub(crate) async fn take_over(all: Vec<Asked>, console: &str, tokens: &Tokens) -> FleetLeases {
+    let of_one = |one: Asked| async move {
+        let Party { id, address, token } = &one.party;
+        let body = LeaseRequest {
+            console: console.to_owned(),
+            ttl_ms: TTL_MS,
+            token: token.clone(),
+            take_over: true,
+        };
+        let answer = ask::<_, LeaseGrant>(&one, Method::POST, paths::LEASE, Some(&body)).await;
+        if let Some(token) = answer.as_ref().ok().and_then(|grant| grant.token.as_deref()) {
+            tokens.keep(address, token);
+        }
+        VehicleLease { id: id.clone(), problem: answer.err() }
+    };
+    FleetLeases { vehicles: each(all, of_one).await }
 }
 
 #[cfg(test)]

@@ -494,12 +494,16 @@ impl Owner {
         delta::change(&old.unwrap_or_default(), &new?)
     }
 
-    /// What the operator can do now: nothing that an unticked item stands before.
+    /// Returns what the operator can do now: nothing that an unticked item or another console stands before.
     fn actions(&self) -> Actions {
         let mut actions = self.fleet.actions(&self.ledger);
         let missing = |command| {
             let due = self.fleet.due(&self.ledger, command);
-            self.about.checklist.missing(command, &self.fleet.named(&due))
+            let elsewhere = self.fleet.in_charge_of_another(&self.about.console, &due);
+            if elsewhere.is_empty() {
+                return self.about.checklist.missing(command, &self.fleet.named(&due));
+            }
+            elsewhere
         };
         if actions.setup {
             actions.setup_blocked = missing(Command::Setup);
@@ -648,6 +652,13 @@ impl Owner {
             vehicles = due.into_iter().filter(named).collect();
         } else if vehicles.is_empty() {
             vehicles = swarm;
+        }
+        let elsewhere = match together {
+            true => self.fleet.in_charge_of_another(&self.about.console, &vehicles),
+            false => String::new(),
+        };
+        if !elsewhere.is_empty() {
+            return Err(Refused::conflict(elsewhere).with_code("lease"));
         }
         // Of the two commands that begin a flight alone: an aircraft is stopped, held, landed and brought back whatever is ticked.
         let missing = match together {

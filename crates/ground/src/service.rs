@@ -8,9 +8,9 @@ use reqwest::Client;
 use tokio::sync::{mpsc, oneshot};
 use wingbeat_api::{
     Checklist, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest,
-    FleetFlightSetupWrite, FleetFlightSetups, FleetLinkTest, FleetLinks, FleetParameterWrite,
-    FleetParameters, FleetPicture, FleetRegionWrite, FleetRegions, LinkTestRequest, ParameterComparison,
-    ParameterReference, ParameterWrite, TickWrite, check_fence, check_rally,
+    FleetFlightSetupWrite, FleetFlightSetups, FleetLeases, FleetLinkTest, FleetLinks, FleetParameterWrite,
+    FleetParameters, FleetPicture, FleetRegionWrite, FleetRegions, FleetTakeOver, LinkTestRequest,
+    ParameterComparison, ParameterReference, ParameterWrite, TickWrite, check_fence, check_rally,
 };
 
 use crate::access::Access;
@@ -19,6 +19,7 @@ use crate::bundle_desk;
 use crate::checklist;
 use crate::client::Clients;
 use crate::flight_setups;
+use crate::lease;
 use crate::links::{self, LinkTest, Party};
 use crate::owner::{Admitted, Found, Request, Subscription};
 use crate::param_file;
@@ -274,6 +275,14 @@ impl Service {
         let asked = self.asked(&ids).await?;
         let each = write.vehicles.into_iter().map(|one| ParameterWrite { parameters: one.parameters });
         Ok(parameters::write(asked.into_iter().zip(each).collect()).await)
+    }
+
+    /// Takes over the leases of these aircraft, or all, that other consoles hold.
+    pub(crate) async fn take_over(&self, take_over: &FleetTakeOver) -> Result<FleetLeases, Refused> {
+        check_once(&take_over.vehicles)?;
+        let console = self.picture().await?.console;
+        let asked = self.asked(&take_over.vehicles).await?;
+        Ok(lease::take_over(asked, &console, self.clients.tokens()).await)
     }
 
     /// How all are to fly, compared.

@@ -190,6 +190,7 @@ fn routes() -> Vec<(Method, String, Option<Value>, Option<UserRole>)> {
             Some(Operator),
         ),
         (Method::DELETE, paths::FLEET_LINK_TEST.to_owned(), None, Some(Operator)),
+        (Method::POST, paths::FLEET_LEASES.to_owned(), Some(json!({ "vehicles": [id(1)] })), Some(Operator)),
         get(paths::FLEET_CHECKLIST, Some(Observer)),
         get(paths::FLEET_CHECKLIST_RESULTS, Some(Observer)),
         get(&format!("{}?file=checklist-1.json", paths::FLEET_CHECKLIST_RESULT), Some(Observer)),

@@ -491,9 +491,9 @@ impl<R: Radio> Driver<R> {
                     // A console that disconnected asks again.
                     let _ = reply.send(self.order(&sealed, from, lease.as_deref()));
                 }
-                Woken::Request(Some(Request::Lease { console, from, ttl, token, reply })) => {
+                Woken::Request(Some(Request::Lease { console, from, ttl, token, take_over, reply })) => {
                     // A console that disconnected asks again.
-                    let _ = reply.send(self.take_lease((&console, from), ttl, token.as_deref()));
+                    let _ = reply.send(self.take_lease((&console, from), ttl, (token.as_deref(), take_over)));
                 }
                 Woken::Request(Some(Request::Links(ask))) => self.links(ask),
                 Woken::Request(Some(Request::Parameters(ask))) => self.parameters(ask),
@@ -959,15 +959,22 @@ impl<R: Radio> Driver<R> {
         &mut self,
         (console, from): (&str, Option<VehicleId>),
         ttl: Duration,
-        token: Option<&str>,
+        asks: (Option<&str>, bool),
     ) -> Result<LeaseGrant, ApiError> {
         let now = KernelInstant::now();
         let new = lease_token()?;
-        match self.lease.take(now, (console, from), ttl, token, &new) {
+        match self.lease.take(now, (console, from), ttl, asks, &new) {
             Ok(granted) => {
-                let is_new = granted == Granted::Taken;
-                if is_new {
-                    self.log(Severity::Info, format!("console {console:?} holds the lease"));
+                let is_new = granted != Granted::Renewed;
+                match granted {
+                    Granted::Taken => {
+                        self.log(Severity::Info, format!("console {console:?} holds the lease"))
+                    }
+                    Granted::TakenOver(of) => {
+                        let line = format!("console {console:?} takes the lease over from console {of:?}");
+                        self.log(Severity::Warning, line);
+                    }
+                    Granted::Renewed => {}
                 }
                 self.dirty = true;
                 let token = is_new.then(|| new.as_str().to_owned());

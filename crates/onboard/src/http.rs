@@ -102,6 +102,8 @@ pub(crate) enum Request {
         from: Option<VehicleId>,
         ttl: Duration,
         token: Option<String>,
+        /// Also from another console that holds it.
+        take_over: bool,
         reply: oneshot::Sender<Result<LeaseGrant, ApiError>>,
     },
     /// What is known of the links, and tests of them.
@@ -494,14 +496,14 @@ async fn put_keys(
     responses(
         (status = 200, description = "The console holds the lease now", body = LeaseGrant),
         (status = 400, description = "Not a lease", body = ApiError),
-        (status = 409, description = "A console holds it, and this is not its token; the message names it", body = ApiError),
+        (status = 409, description = "A console holds it, this is not its token, and it is not taken over; the message names it", body = ApiError),
         (status = 413, description = "Too long", body = ApiError),
         (status = 415, description = "Not JSON", body = ApiError),
         (status = 503, description = "The daemon is busy or stopping", body = ApiError)))]
 async fn post_lease(
     State(front): State<Front>,
     caller: Caller,
-    Body(LeaseRequest { console, ttl_ms, token }): Body<LeaseRequest>,
+    Body(LeaseRequest { console, ttl_ms, token, take_over }): Body<LeaseRequest>,
 ) -> Result<Json<LeaseGrant>, Refusal> {
     let bad = |message| Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message);
     let characters = console.chars().count();
@@ -516,7 +518,7 @@ async fn post_lease(
         return Err(bad(format!("ttl_ms: found {ttl_ms}, expected {least} to {most} ms")));
     }
     let (from, ttl) = (caller.0, Duration::from_millis(ttl_ms));
-    match front.ask(caller, |reply| Request::Lease { console, from, ttl, token, reply }).await? {
+    match front.ask(caller, |reply| Request::Lease { console, from, ttl, token, take_over, reply }).await? {
         Ok(lease) => Ok(Json(lease)),
         Err(error) => Err(Refusal(StatusCode::CONFLICT, error)),
     }

@@ -54,36 +54,42 @@ pub(crate) struct Lease {
 }
 
 /// How a console came by the lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Granted {
     /// It was free, and the new token counts.
     Taken,
     /// It was the console's, and its token still counts.
     Renewed,
+    /// It was that of this other console, and the new token counts.
+    TakenOver(String),
 }
 
 impl Lease {
-    /// Renews it for the console with this `id` that has the `token`, or gives it where it is free, with the token `new`. `Err` names the
-    /// holder and how long it still has.
+    /// Renews it for the console with this `id` that has the `token`, or gives it where it is free, with the token `new`. With `take_over`
+    /// it is given also where another console holds it. `Err` names the holder and how long it still has.
     pub(crate) fn take(
         &mut self,
         now: Instant,
         (console, id): (&str, Option<VehicleId>),
         ttl: Duration,
-        token: Option<&str>,
+        (token, take_over): (Option<&str>, bool),
         new: &Token,
     ) -> Result<Granted, (String, Duration)> {
         let until = now + ttl;
+        let taken = Held { console: console.into(), id, until, token: new.clone() };
         match &mut self.held {
-            Some(held) if held.until > now => {
-                if !held.is_of(token, id) {
-                    return Err((held.console.clone(), held.until.saturating_duration_since(now)));
-                }
+            Some(held) if held.until > now && held.is_of(token, id) => {
                 (held.console, held.until) = (console.into(), until);
                 Ok(Granted::Renewed)
             }
-            _ => {
-                self.held = Some(Held { console: console.into(), id, until, token: new.clone() });
+            Some(held) if held.until > now && take_over => {
+                Ok(Granted::TakenOver(std::mem::replace(held, taken).console))
+            }
+            Some(held) if held.until > now => {
+                Err((held.console.clone(), held.until.saturating_duration_since(now)))
+            }
+            Some(_) | None => {
+                self.held = Some(taken);
                 Ok(Granted::Taken)
             }
         }
@@ -134,38 +140,38 @@ mod tests {
         let held_by = |console: &str, ms| Err((console.to_owned(), Duration::from_millis(ms)));
         let mut lease = Lease::default();
         assert_eq!(lease.holder(start), None);
-        assert_eq!(lease.take(at(0), ("one", None), ttl, None, &first), Ok(Granted::Taken));
+        assert_eq!(lease.take(at(0), ("one", None), ttl, (None, false), &first), Ok(Granted::Taken));
         assert!(
             lease.is_held_with(at(0), Some(first.as_str()), None)
                 && !lease.is_held_with(at(3_000), Some(first.as_str()), None)
         );
         assert!(!lease.is_held_with(at(0), Some("one"), None) && !lease.is_held_with(at(0), None, None));
-        assert_eq!(lease.take(at(1_000), ("two", None), ttl, None, &second), held_by("one", 2_000));
+        assert_eq!(lease.take(at(1_000), ("two", None), ttl, (None, false), &second), held_by("one", 2_000));
         assert_eq!(
-            lease.take(at(1_500), ("one", None), ttl, None, &second),
+            lease.take(at(1_500), ("one", None), ttl, (None, false), &second),
             held_by("one", 1_500),
             "the name is known to all, and renews nothing"
         );
         for wrong in ["", "1", second.as_str(), &format!("{}0", first.as_str())] {
             assert_eq!(
-                lease.take(at(1_500), ("one", None), ttl, Some(wrong), &second),
+                lease.take(at(1_500), ("one", None), ttl, (Some(wrong), false), &second),
                 held_by("one", 1_500),
                 "{wrong}"
             );
         }
         assert_eq!(
-            lease.take(at(2_000), ("one", None), ttl, Some(first.as_str()), &second),
+            lease.take(at(2_000), ("one", None), ttl, (Some(first.as_str()), false), &second),
             Ok(Granted::Renewed)
         );
         assert_eq!(lease.ends_at(), Some(at(5_000)));
         assert_eq!(lease.expire(at(4_999)), None);
         assert_eq!(lease.holder(at(5_000)), None, "it ends where it is not renewed");
         assert_eq!(
-            lease.take(at(5_000), ("two", None), ttl, Some(first.as_str()), &second),
+            lease.take(at(5_000), ("two", None), ttl, (Some(first.as_str()), false), &second),
             Ok(Granted::Taken)
         );
         assert_eq!(
-            lease.take(at(5_001), ("two", None), ttl, Some(first.as_str()), &first),
+            lease.take(at(5_001), ("two", None), ttl, (Some(first.as_str()), false), &first),
             held_by("two", 2_999),
             "an old one"
         );
@@ -180,16 +186,35 @@ mod tests {
         let [token, new] = [1, 2].map(Token::new);
         let [one, two] = [1, 2].map(|id| Some(VehicleId(id)));
         let mut lease = Lease::default();
-        assert_eq!(lease.take(now, ("one", one), ttl, None, &token), Ok(Granted::Taken));
+        assert_eq!(lease.take(now, ("one", one), ttl, (None, false), &token), Ok(Granted::Taken));
         assert_eq!(lease.holder_id(), one);
         let token = Some(token.as_str());
         for id in [two, None] {
             assert!(
-                lease.take(now, ("one", id), ttl, token, &new).is_err()
+                lease.take(now, ("one", id), ttl, (token, false), &new).is_err()
                     && !lease.is_held_with(now, token, id)
             );
         }
         assert!(lease.is_held_with(now, token, one));
-        assert_eq!(lease.take(now, ("one", one), ttl, token, &new), Ok(Granted::Renewed));
+        assert_eq!(lease.take(now, ("one", one), ttl, (token, false), &new), Ok(Granted::Renewed));
+    }
+
+    #[tokio::test]
+    async fn an_operator_takes_it_over_and_the_token_of_before_is_worth_nothing() {
+        let now = Instant::now();
+        let ttl = Duration::from_secs(3);
+        let [first, second, third] = [1, 2, 3].map(Token::new);
+        let mut lease = Lease::default();
+        assert_eq!(lease.take(now, ("one", None), ttl, (None, true), &first), Ok(Granted::Taken));
+        let own = (Some(first.as_str()), true);
+        assert_eq!(lease.take(now, ("one", None), ttl, own, &second), Ok(Granted::Renewed));
+        let id = Some(VehicleId(2));
+        let granted = lease.take(now, ("two", id), ttl, (None, true), &second);
+        assert_eq!(granted, Ok(Granted::TakenOver("one".to_owned())));
+        assert_eq!((lease.holder(now), lease.holder_id()), (Some(("two", ttl)), id));
+        assert!(!lease.is_held_with(now, Some(first.as_str()), None));
+        assert!(lease.is_held_with(now, Some(second.as_str()), id));
+        let old = (Some(first.as_str()), false);
+        assert_eq!(lease.take(now, ("one", None), ttl, old, &third), Err(("two".to_owned(), ttl)));
     }
 }

@@ -41,6 +41,7 @@ export type FleetParameterWrite = Schemas['FleetParameterWrite'];
 export type FleetPicture = Schemas['FleetPicture'];
 export type FleetUpdate = Schemas['FleetUpdate'];
 export type FleetFlightSetups = Schemas['FleetFlightSetups'];
+export type FleetLeases = Schemas['FleetLeases'];
 export type FleetFlightSetupWrite = Schemas['FleetFlightSetupWrite'];
 export type FlightProtocol = Schemas['FlightProtocol'];
 export type FlightSetup = Schemas['FlightSetup'];

@@ -211,6 +211,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/leases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes the leases of aircraft over from the consoles that hold them. Those consoles then command these aircraft no more, but for
+         *     what ends a flight.
+         */
+        post: operations["take_over"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet/links": {
         parameters: {
             query?: never;
@@ -1375,6 +1395,11 @@ export interface components {
             /** @description Each aircraft that was asked. */
             vehicles: components["schemas"]["VehicleFlightSetup"][];
         };
+        /** @description What each aircraft answered to it. */
+        FleetLeases: {
+            /** @description Each aircraft that was asked. */
+            vehicles: components["schemas"]["VehicleLease"][];
+        };
         /** @description A test as the ground service sees it. */
         FleetLinkTest: {
             /** @description What each receiver answers, in the order of the request; absent of one that does not. */
@@ -1497,6 +1522,11 @@ export interface components {
         FleetRegions: {
             /** @description Each aircraft that was asked. */
             vehicles: components["schemas"]["VehicleRegion"][];
+        };
+        /** @description POST body: this console takes over the leases that other consoles hold. */
+        FleetTakeOver: {
+            /** @description Ids of the aircraft; none for all. */
+            vehicles?: string[];
         };
         /** @description What changed since the picture, or the update before. */
         FleetUpdate: {
@@ -2974,6 +3004,13 @@ export interface components {
             problem?: string | null;
             state?: components["schemas"]["FlightSetupState"] | null;
         };
+        /** @description What one aircraft answered. */
+        VehicleLease: {
+            /** @description Its id, 16 hexadecimal digits. */
+            id: string;
+            /** @description Why this console does not hold its lease, as text; absent where it does. */
+            problem?: string | null;
+        };
         /**
          * @description How far a command has come at one aircraft.
          * @enum {string}
@@ -3623,6 +3660,57 @@ export interface operations {
             };
             /** @description It is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    take_over: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FleetTakeOver"];
+            };
+        };
+        responses: {
+            /** @description What each answered */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetLeases"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -3,9 +3,9 @@
  * way meet. Components read it and call its methods; they keep no copy of the fleet.
  */
 import { readAccess, readAudit, signIn, signOut } from '../api/access';
-import type { Access, AuditEntry, Command, FleetCommandRequest } from '../api/model';
+import type { Access, AuditEntry, Command, FleetCommandRequest, FleetLeases } from '../api/model';
 import { commandName, isRecovery } from '../api/commands';
-import { newCommandId, sendCommand } from '../api/send';
+import { explain, newCommandId, sendCommand } from '../api/send';
 import { FleetStream } from '../api/stream';
 import { colourOf } from '../map/features';
 import { FlightDraft } from '../plan/flight.svelte';
@@ -346,6 +346,27 @@ export class FleetConsole {
     const member = aircraft.fleet.status?.id;
     if (member === undefined || !this.#may('Exclude')) return;
     await this.#deliver({ id: newCommandId(), command: { exclude: { member } }, vehicles: [] }, displayName(aircraft));
+  }
+
+  /**
+   * Takes the leases of these aircraft over from the consoles that hold them. The aircraft's status shows who is in charge. Returns why
+   * not, as text; empty if all answered that this console is.
+   */
+  async takeOver(scope: Scope): Promise<string> {
+    if (!this.#may('Take over')) return '';
+    let problems: string[];
+    try {
+      const answer = await fetch('/api/v1/fleet/leases', {
+        method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ vehicles: scope.vehicles }),
+      });
+      if (answer.status === 401) await this.checkAccess();
+      const { vehicles } = answer.ok ? ((await answer.json()) as FleetLeases) : { vehicles: [] };
+      const name = (id: string) => { const one = this.byId.get(id); return one ? displayName(one) : id; };
+      problems = answer.ok ? vehicles.flatMap(({ id, problem }) => (problem ? [`${name(id)}: ${problem}`] : [])) : [await explain(answer)];
+    } catch {
+      problems = ['the ground service does not answer'];
+    }
+    return problems.join('; ');
   }
 
   /** Says why not, where this user does not command. */

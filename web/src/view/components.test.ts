@@ -265,6 +265,29 @@ describe('who is in charge', () => {
   });
 });
 
+describe('aircraft of which another console is in charge', () => {
+  it('are taken over by a button that is held, and nothing else is offered to begin', async () => {
+    const lease = (console: string) => ({ console, left_ms: 4000 });
+    const { fleet } = consoleOf([aircraft(1, { lease: lease('tablet:8700') }), aircraft(2, { lease: lease('laptop:8700') })], { actions: { setup: true, setup_blocked: '', start: true, start_blocked: '' } });
+    const answer = { vehicles: [{ id: status(1).id, problem: 'the lease: it stops' }] };
+    const request = vi.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(JSON.stringify(answer)));
+    render(Actions, { fleet });
+    expect(screen.getByTestId('elsewhere').textContent).toContain('In charge: tablet:8700.');
+    expect(screen.queryByTestId('setup')).toBeNull();
+    expect(screen.queryByTestId('start')).toBeNull();
+    await fireEvent.pointerDown(screen.getByTestId('take-over'), { button: 0 });
+    await vi.advanceTimersByTimeAsync(1_100);
+    expect(request.mock.calls.map(([path, init]) => [path, init?.body])).toEqual([
+      ['/api/v1/fleet/leases', JSON.stringify({ vehicles: [status(1).id] })],
+    ]);
+    expect(screen.getByTestId('not-taken').textContent).toBe('Not taken over: UAV 1: the lease: it stops');
+    fleet.fleet = stateOf([aircraft(1, { lease: lease('laptop:8700') }), aircraft(2, { lease: lease('laptop:8700') })]);
+    await tick();
+    expect(screen.queryByTestId('take-over')).toBeNull();
+    request.mockRestore();
+  });
+});
+
 describe('the checks', () => {
   it('show every blocker at once, each with those that it is about', () => {
     const failed = (detail: string) => [{ name: 'gps', passed: false, is_required: true, detail }];

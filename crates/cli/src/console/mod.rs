@@ -21,7 +21,9 @@ use anyhow::{Context as _, Result};
 use clap::Subcommand;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use wingbeat_api::{Access, ApiError, FleetAircraft, FleetCommandNote, FleetPicture, paths};
+use wingbeat_api::{
+    Access, ApiError, FleetAircraft, FleetCommandNote, FleetLeases, FleetPicture, FleetTakeOver, paths,
+};
 use wingbeat_ground::remote::{Fault, Method, Remote};
 
 pub(crate) use bundle::READ_CLOCK;
@@ -155,6 +157,13 @@ pub(crate) enum Command {
         #[command(flatten)]
         service: Service,
     },
+    /// Takes the leases of aircraft over from the consoles that hold them.
+    TakeOver {
+        #[command(flatten)]
+        targets: orders::Targets,
+        #[command(flatten)]
+        service: Service,
+    },
     /// What each aircraft receives of every other.
     Links {
         #[command(flatten)]
@@ -245,6 +254,7 @@ impl Command {
             | Self::Commands { service }
             | Self::Note { service, .. }
             | Self::Lease { service }
+            | Self::TakeOver { service, .. }
             | Self::Links { service }
             | Self::LinkTest { service, .. }
             | Self::Formations { service, .. }
@@ -397,6 +407,16 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
                 picture.aircraft.iter().filter_map(|a| a.status.as_ref()).map(lease).collect();
             show::answer(json, &rows, |_| show::leases(&picture))?;
         }
+        Command::TakeOver { targets, .. } => {
+            let picture: FleetPicture = remote.get(paths::FLEET).await?;
+            let take_over = FleetTakeOver { vehicles: targets.listed(&picture)? };
+            let taken: FleetLeases =
+                remote.ask(Method::POST, paths::FLEET_LEASES, Some(&take_over)).await?.json()?;
+            show::answer(json, &taken, |taken| show::taken_over(&picture, taken))?;
+            if taken.vehicles.iter().any(|vehicle| vehicle.problem.is_some()) {
+                return Ok(Code::NotAll);
+            }
+        }
         Command::Links { .. } => show::answer(json, &remote.get(paths::FLEET_LINKS).await?, show::matrix)?,
         Command::LinkTest { end, record_of, .. } => {
             link_test(remote, *end, record_of.as_deref(), json).await?
@@ -501,6 +521,7 @@ mod tests {
         ("get", paths::FLEET_AIRCRAFT, "aircraft"),
         ("post", paths::FLEET_COMMANDS, "hold"),
         ("put", paths::FLEET_COMMAND_NOTE, "note"),
+        ("post", paths::FLEET_LEASES, "take-over"),
         ("put", paths::FLEET_MISSION, "mission send"),
         ("get", paths::FLEET_PARAMETERS, "parameters status"),
         ("post", paths::FLEET_PARAMETERS, "parameters read"),

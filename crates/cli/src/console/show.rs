@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 use wingbeat_api::measurements::Battery;
 use wingbeat_api::{
-    AuditLog, FleetAircraft, FleetCommand, FleetLinkTest, FleetLinks, FleetPicture, LinkState, PlanPreview,
-    Records, Users, VehicleOutcome,
+    AuditLog, FleetAircraft, FleetCommand, FleetLeases, FleetLinkTest, FleetLinks, FleetPicture, LinkState,
+    PlanPreview, Records, Users, VehicleLease, VehicleOutcome,
 };
 
 /// Prints a text; a closed pipe ends the program.
@@ -172,6 +172,15 @@ pub(crate) fn leases(picture: &FleetPicture) -> String {
     };
     let rows: Vec<_> = picture.aircraft.iter().map(row).collect();
     table(&["AIRCRAFT", "CONSOLE", "CONSOLE ID", "LEFT", "HELD BY"], &rows)
+}
+
+/// Returns a line for each aircraft whose lease was asked for.
+pub(crate) fn taken_over(picture: &FleetPicture, taken: &FleetLeases) -> String {
+    let line = |vehicle: &VehicleLease| {
+        let answer = vehicle.problem.as_deref().map_or("this service is in charge".to_owned(), plain);
+        format!("{}: {answer}\n", name_of(picture, &vehicle.id))
+    };
+    taken.vehicles.iter().map(line).collect()
 }
 
 /// The missions that aircraft hold.

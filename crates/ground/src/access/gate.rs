@@ -61,6 +61,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         paths::AUDIT if reads => Some(UserRole::Operator),
         paths::FLEET_COMMANDS
         | paths::FLEET_COMMAND_NOTE
+        | paths::FLEET_LEASES
         | paths::FLEET_MISSION
         | paths::FLEET_LINK_TEST
         | paths::FLEET_BUNDLE
@@ -262,6 +263,7 @@ mod tests {
         ("GET", paths::FLEET_AIRCRAFT, Some(Observer)),
         ("POST", paths::FLEET_COMMANDS, Some(Operator)),
         ("PUT", paths::FLEET_COMMAND_NOTE, Some(Operator)),
+        ("POST", paths::FLEET_LEASES, Some(Operator)),
         ("PUT", paths::FLEET_MISSION, Some(Operator)),
         ("GET", paths::FLEET_LINKS, Some(Observer)),
         ("GET", paths::FLEET_LINK_TEST, Some(Observer)),
