@@ -91,6 +91,11 @@ impl Target {
         }
     }
 
+    /// Whether this machine runs programs for the target without an emulator.
+    pub(crate) fn is_native(self) -> bool {
+        self.triple().starts_with(std::env::consts::ARCH)
+    }
+
     fn qemu(self) -> &'static str {
         match self {
             Self::Aarch64 => "qemu-aarch64-static",
@@ -121,32 +126,24 @@ pub(crate) fn missing(target: Target) -> Option<String> {
     })
 }
 
-/// Where the programs for a target are, below a target directory of cargo.
-pub(crate) struct Programs {
-    /// cargo's target directory.
-    pub(crate) target_dir: PathBuf,
-    /// The programs' folder in it.
-    pub(crate) folder: PathBuf,
-}
-
 /// A crate whose programs are built, and their names. Each is built by itself: together the aircraft's would contain
 /// what only the bench asks for (`stand-in`).
 type Built = (&'static str, &'static [&'static str]);
 const AIRCRAFT: Built = ("wingbeat-onboard", &["wingbeatd", "wingbeat-guard"]);
 const GROUND: Built = ("wingbeat-cli", &["wingbeat"]);
 
-/// Builds for `target`, and prints one line of findings per program.
-pub(crate) fn run(root: &Path, target: Target) -> Result<Programs> {
+/// Builds for `target`, and prints one line of findings per program. Returns the folder of the programs.
+pub(crate) fn run(root: &Path, target: Target) -> Result<PathBuf> {
     build(root, target, Profile::Dist, has_target(target)?, &[AIRCRAFT, GROUND])
 }
 
-/// The aircraft's programs alone.
-pub(crate) fn aircraft(root: &Path, target: Target, profile: Profile) -> Result<Programs> {
+/// Builds the aircraft's programs alone, and returns their folder.
+pub(crate) fn aircraft(root: &Path, target: Target, profile: Profile) -> Result<PathBuf> {
     build(root, target, profile, has_target(target)?, &[AIRCRAFT])
 }
 
 /// The same by Debian's compiler, on a machine that reaches rustup's server too.
-pub(crate) fn run_by_debian(root: &Path, target: Target) -> Result<Programs> {
+pub(crate) fn run_by_debian(root: &Path, target: Target) -> Result<PathBuf> {
     build(root, target, Profile::Dist, false, &[AIRCRAFT, GROUND])
 }
 
@@ -162,7 +159,7 @@ fn build(
     profile: Profile,
     has_target: bool,
     crates: &[Built],
-) -> Result<Programs> {
+) -> Result<PathBuf> {
     let [profile, folder_of_profile] = profile.names();
     if let Some(what) = missing(target) {
         bail!("{what}");
@@ -200,7 +197,7 @@ fn build(
         println!("cross: {name} started: {}", try_out(name, &program, target)?);
     }
     println!("cross: wingbeatd --check: {}", check(&programs.join("wingbeatd"), root, target)?);
-    Ok(Programs { target_dir: folder, folder: programs })
+    Ok(programs)
 }
 
 /// The target directory that a build was given.
@@ -273,13 +270,8 @@ fn check(program: &Path, root: &Path, target: Target) -> Result<String> {
     Ok(format!("sample configuration, {endpoint}: fine"))
 }
 
-/// Whether this machine runs programs for the target without an emulator.
-fn is_native(target: Target) -> bool {
-    target.triple().starts_with(std::env::consts::ARCH)
-}
-
 fn without_emulator(target: Target) -> Option<String> {
-    let is_missing = !is_native(target) && !process::is_installed(target.qemu());
+    let is_missing = !target.is_native() && !process::is_installed(target.qemu());
     is_missing.then(|| format!("skipped: no {} here", target.qemu()))
 }
 
@@ -293,5 +285,5 @@ pub(crate) fn emulated(program: &Path, target: Target) -> Command {
 
 /// What starts programs for the target where this machine cannot.
 fn emulator(target: Target) -> Option<[String; 3]> {
-    (!is_native(target)).then(|| [target.qemu().into(), "-L".into(), format!("/usr/{}", target.tools())])
+    (!target.is_native()).then(|| [target.qemu().into(), "-L".into(), format!("/usr/{}", target.tools())])
 }

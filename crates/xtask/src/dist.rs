@@ -2,6 +2,7 @@
 //! (ground), archives of the programs, a list of the software in them, and the checksums of all.
 
 mod bill;
+mod deb;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,6 +41,13 @@ impl Package {
         }
     }
 
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Aircraft => "crates/onboard",
+            Self::Ground => "crates/cli",
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Aircraft => "wingbeatd",
@@ -60,12 +68,7 @@ pub(crate) fn missing(target: Target) -> Option<String> {
     if let Some(what) = cross::missing(target) {
         return Some(what);
     }
-    for (program, cure) in [("cargo-deb", "cargo install cargo-deb --locked"), ("dpkg-deb", "install dpkg")] {
-        if !process::is_installed(program) {
-            return Some(format!("{program}: not found; {cure}"));
-        }
-    }
-    None
+    (!process::is_installed("dpkg-deb")).then(|| "dpkg-deb: not found; install dpkg".to_owned())
 }
 
 /// Builds everything for these machines under `target/packages`.
@@ -83,7 +86,7 @@ pub(crate) fn run(root: &Path, targets: &[Target]) -> Result<()> {
         for package in Package::ALL {
             let file = deb(root, package, target, &programs, VERSION, &out)?;
             println!("dist: {}", judge(&file, package, target)?);
-            println!("dist: {}", archive(root, package, target, &programs.folder, &out)?);
+            println!("dist: {}", archive(root, package, target, &programs, &out)?);
         }
     }
     for package in Package::ALL {
@@ -94,32 +97,56 @@ pub(crate) fn run(root: &Path, targets: &[Target]) -> Result<()> {
     Ok(())
 }
 
-/// One package of programs that are built.
+/// Makes one package of programs that are built, and returns its file.
 pub(crate) fn deb(
     root: &Path,
     package: Package,
     target: Target,
-    programs: &cross::Programs,
+    programs: &Path,
     version: &str,
     out: &Path,
 ) -> Result<PathBuf> {
-    std::fs::create_dir_all(out)?;
+    let out = std::path::absolute(out)?;
+    std::fs::create_dir_all(&out)?;
     let file = out.join(format!("{}_{version}_{}.deb", package.name(), target.debian()));
-    // It prints the path, also when it is quiet.
-    process::output(
-        process::cargo()
-            .current_dir(root)
-            .env("CARGO_TARGET_DIR", &programs.target_dir)
-            .args(["deb", "--quiet", "--no-build", "--no-strip", "--profile", "dist"])
-            .args(["--package", package.of_crate(), "--target", target.triple()])
-            .args(["--deb-version", version])
-            .arg("--output")
-            .arg(&file),
-    )?;
+    let parts = deb::Parts {
+        of_crate: &root.join(package.folder()),
+        programs,
+        version,
+        architecture: target.debian(),
+        copyright: &copyright(root)?,
+    };
+    deb::pack(&parts, &file)?;
     Ok(file)
 }
 
-fn judge(file: &Path, package: Package, target: Target) -> Result<String> {
+/// Returns both licences, one of which a user may choose.
+fn copyright(root: &Path) -> Result<String> {
+    let read = |file: &str| std::fs::read_to_string(root.join(file)).with_context(|| file.to_owned());
+    Ok(format!("{}\n{}", read("LICENSE-MIT")?, read("LICENSE-APACHE")?))
+}
+
+/// Holds what the aircraft's programs may have, and returns the bytes of each.
+///
+/// # Errors
+/// A program is missing or has more bytes than the bound.
+pub(crate) fn sizes(package: Package, programs: &Path) -> Result<String> {
+    let mut sizes = Vec::new();
+    for program in package.programs() {
+        let path = programs.join(program);
+        let bytes = std::fs::metadata(&path).with_context(|| path.display().to_string())?.len();
+        let fits = package == Package::Ground || bytes <= PROGRAM_MOST;
+        ensure!(fits, "{}: found {bytes} bytes, expected at most {PROGRAM_MOST}", path.display());
+        sizes.push(format!("{program} {:.2} MB", bytes as f64 / 1e6));
+    }
+    Ok(sizes.join(", "))
+}
+
+/// Judges a package's fields and size.
+///
+/// # Errors
+/// It is for another machine, needs more than libc, or is too large.
+pub(crate) fn judge(file: &Path, package: Package, target: Target) -> Result<String> {
     let field = |name: &str| -> Result<String> {
         let text = process::output(Command::new("dpkg-deb").arg("--field").arg(file).arg(name))?;
         Ok(String::from_utf8_lossy(&text).trim().to_owned())
@@ -140,16 +167,8 @@ fn archive(root: &Path, package: Package, target: Target, programs: &Path, out: 
     let name = format!("{}-{VERSION}-{}", package.name(), target.triple());
     let folder = out.join(&name);
     std::fs::create_dir_all(&folder)?;
-    let mut copies = Vec::new();
-    let mut sizes = Vec::new();
-    for program in package.programs() {
-        let path = programs.join(program);
-        let bytes = std::fs::metadata(&path)?.len();
-        let fits = package == Package::Ground || bytes <= PROGRAM_MOST;
-        ensure!(fits, "{}: found {bytes} bytes, expected at most {PROGRAM_MOST}", path.display());
-        sizes.push(format!("{program} {:.1} MB", bytes as f64 / 1e6));
-        copies.push(path);
-    }
+    let sizes = sizes(package, programs)?;
+    let mut copies: Vec<PathBuf> = package.programs().iter().map(|name| programs.join(name)).collect();
     let also: &[&str] = match package {
         Package::Aircraft => &[
             "deploy/wingbeatd.toml",
@@ -177,7 +196,7 @@ fn archive(root: &Path, package: Package, target: Target, programs: &Path, out: 
             .args(["--use-compress-program=gzip -n", "-cf", &format!("{name}.tar.gz"), &name]),
     )?;
     std::fs::remove_dir_all(&folder)?;
-    Ok(format!("{name}.tar.gz: {}", sizes.join(", ")))
+    Ok(format!("{name}.tar.gz: {sizes}"))
 }
 
 /// `SHA256SUMS` of all files, as `sha256sum --check` reads it.

@@ -9,9 +9,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::cross::{Programs, Target};
+use crate::cross::Target;
 use crate::dist::{self, Package};
-use crate::process;
+use crate::{packages, process};
 
 const MIB: u64 = 1 << 20;
 /// Where the partitions begin and how long they are, MiB.
@@ -20,7 +20,7 @@ const SYSTEM: (u64, u64) = (48, 48);
 /// Raspberry Pi OS has these at the ends of longer files.
 const CONFIG: &str = "dtparam=audio=on\n\n[cm4]\notg_mode=1\n";
 const CMDLINE: &str = "console=serial0,115200 console=tty1 root=PARTUUID=4e639091-02 rootfstype=ext4 fsck.repair=yes rootwait quiet\n";
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 11] = [
     "sfdisk",
     "mkfs.vfat",
     "mkfs.ext4",
@@ -29,7 +29,6 @@ const PROGRAMS: [&str; 12] = [
     "losetup",
     "dpkg",
     "dpkg-deb",
-    "cargo-deb",
     "systemctl",
     "systemd-sysusers",
     "xz",
@@ -87,34 +86,17 @@ impl Test {
         for name in ["wingbeatd", "wingbeat-guard"] {
             std::fs::write(programs.join(name), "a program\n")?;
         }
-        let programs = Programs { target_dir: self.folder.join("target"), folder: programs };
         dist::deb(&self.root, Package::Aircraft, target, &programs, version, &self.folder.join("files"))
     }
 
     /// An image of a system whose Debian has this architecture and libc.
     fn image(&self, architecture: &str, libc: &str) -> Result<PathBuf> {
         let system = self.folder.join("system");
-        if system.exists() {
-            std::fs::remove_dir_all(&system)?;
-        }
-        for folder in ["etc", "var/lib/dpkg/info", "var/lib/dpkg/updates", "usr/lib", "usr/sbin", "usr/bin"] {
-            std::fs::create_dir_all(system.join(folder))?;
-        }
-        let package = |name: &str, version: &str| {
-            format!(
-                "Package: {name}\nStatus: install ok installed\nMaintainer: Debian\nArchitecture: {architecture}\nVersion: {version}\n\
-                 Description: {name}\n\n"
-            )
-        };
-        let packages = package("dpkg", "1.21.22") + &package("libc6", libc);
+        packages::bare(&system, architecture, libc)?;
         for (file, text) in [
-            ("etc/os-release", "ID=debian\n"),
             ("etc/hostname", "raspberrypi\n"),
             ("etc/hosts", "127.0.0.1\tlocalhost\n127.0.1.1\traspberrypi\n"),
-            ("etc/passwd", "root:x:0:0::/root:/bin/sh\n"),
-            ("etc/group", "root:x:0:\ndialout:x:20:\n"),
             ("usr/bin/ip", ""),
-            ("var/lib/dpkg/status", &packages),
         ] {
             std::fs::write(system.join(file), text)?;
         }

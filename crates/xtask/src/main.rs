@@ -20,6 +20,8 @@ mod network;
 mod ns3;
 mod nspawn;
 mod openapi;
+mod package;
+mod packages;
 mod pi;
 mod process;
 mod record;
@@ -112,6 +114,8 @@ enum Command {
         #[arg(long, value_enum)]
         target: Vec<cross::Target>,
     },
+    /// Build the aircraft's package for this PC, install, start, upgrade, remove and purge it in a bare system; needs root
+    Package,
     /// Boot a Debian with the daemon under systemd and a simulated flight controller on its serial line,
     /// and fly it; needs root, systemd-nspawn and mmdebstrap
     Nspawn {
@@ -219,6 +223,13 @@ fn main() -> ExitCode {
                 Ok(())
             }
             None => nspawn::run(&root).map(|()| println!("nspawn: passed")),
+        }),
+        Command::Package => package::missing().and_then(|missing| match missing {
+            Some(what) => {
+                println!("package: skipped: {what}");
+                Ok(())
+            }
+            None => package::run(&root, &process::build_wingbeat_dev(&root)?).map(|line| println!("{line}")),
         }),
         Command::Image => image::missing().and_then(|missing| match missing {
             Some(what) => {

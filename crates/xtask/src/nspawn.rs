@@ -11,16 +11,16 @@
 mod container;
 mod flights;
 pub(crate) mod http;
-mod packages;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
 pub(crate) use container::Program;
-pub(crate) use flights::Story;
+pub(crate) use flights::{Story, adapt};
 
-use crate::cross::Target;
+use crate::cross::{self, Target};
+use crate::packages::Packages;
 use crate::{dist, process};
 
 /// Debian's release: that of Raspberry Pi OS, and old enough that what was built here finds its glibc.
@@ -33,7 +33,8 @@ const PACKAGES: &str = "systemd,systemd-sysv,dbus,iproute2,iw,iputils-arping";
 pub(crate) fn run(root: &Path) -> Result<()> {
     let me = process::keep_running_program(root, "nspawn")?;
     process::build_wingbeat_dev(root)?;
-    packages::build(root)?;
+    let programs = cross::aircraft(root, Target::X86_64, cross::Profile::Dist)?;
+    Packages::build(root, Target::X86_64, &programs, &packages(root))?;
     debian(root)?;
     // A namespace begins with a loopback interface that is down.
     let script = "ip link set lo up && exec \"$0\" nspawn --inside";
@@ -55,7 +56,7 @@ pub(crate) fn run_inside(root: &Path) -> Result<()> {
             namespace.lines().count()
         );
     }
-    flights::fly(root, &debian_root(root))
+    flights::fly(root, &debian_root(root), &Packages::built(&packages(root)))
 }
 
 /// What this machine lacks, if anything.
@@ -75,6 +76,11 @@ pub(crate) fn missing() -> Result<Option<String>> {
 /// Where Debian's root is kept from run to run, outside of what git sees.
 fn debian_root(root: &Path) -> PathBuf {
     root.join("target/nspawn").join(SUITE)
+}
+
+/// Where the packages of the test are.
+fn packages(root: &Path) -> PathBuf {
+    root.join("target/nspawn/packages")
 }
 
 /// Makes Debian's root unless it is there.

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::counts::{self, Counts};
 use crate::cross::{self, Target};
-use crate::{chip, golden, image, layers, network, ns3, nspawn, pi, process, web, windows};
+use crate::{chip, golden, image, layers, network, ns3, nspawn, package, pi, process, web, windows};
 
 /// A subcommand of cargo that is installed prints its version within this.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
@@ -114,6 +114,10 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         let (root, wingbeat) = (root.to_owned(), wingbeat.clone());
         move || golden::run(&root, &wingbeat, false, false)
     });
+    let package = suite.beside("package", package::missing(), {
+        let (root, wingbeat) = (root.to_owned(), wingbeat.clone());
+        move || package::run(&root, &wingbeat)
+    });
     if has_nextest {
         // Most of its time a flight in real time waits: twice as many run as there are processors.
         let threads = std::thread::available_parallelism().map_or(2, |n| 2 * n.get()).to_string();
@@ -128,6 +132,9 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         suite.tests("rust", Report::ClosingLines, || Ok(without_sitl(&arguments)));
     }
     suite.end(golden);
+    if let Some(package) = package {
+        suite.end(package);
+    }
     // Examples in the documentation are not required.
     suite.tests("rust documentation", Report::ClosingLinesOfAnyNumber, || {
         Ok(cargo(&["test", "--workspace", "--doc", "--no-fail-fast", "--quiet", "--color", "never"]))
@@ -235,12 +242,31 @@ impl Suite {
         step: impl FnOnce() -> Result<()>,
     ) {
         match missing {
-            Ok(Some(what)) => {
-                println!("\n== {name}: skipped: {what}");
-                self.rows.push(Row { name, outcome: Err(what) });
-            }
+            Ok(Some(what)) => self.skip(name, what),
             Ok(None) => self.check(name, step),
             Err(error) => self.check(name, || Err(error)),
+        }
+    }
+
+    fn skip(&mut self, name: &'static str, what: String) {
+        println!("\n== {name}: skipped: {what}");
+        self.rows.push(Row { name, outcome: Err(what) });
+    }
+
+    /// Begins a check beside the steps that follow, on a machine that has what it takes.
+    fn beside(
+        &mut self,
+        name: &'static str,
+        missing: Result<Option<String>>,
+        step: impl FnOnce() -> Result<String> + Send + 'static,
+    ) -> Option<Beside> {
+        match missing {
+            Ok(Some(what)) => {
+                self.skip(name, what);
+                None
+            }
+            Ok(None) => Some(Beside::begin(name, step)),
+            Err(error) => Some(Beside::begin(name, || Err(error))),
         }
     }
 

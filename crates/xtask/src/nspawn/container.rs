@@ -78,6 +78,26 @@ impl Program {
 }
 
 impl Program {
+    /// Asks it to end, and waits for that.
+    ///
+    /// # Errors
+    /// It runs on for so long, or ends with another exit code than 0.
+    pub(crate) fn stop(&mut self, within: Duration) -> Result<()> {
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        rustix::process::kill_process(id.context("a process id")?, rustix::process::Signal::TERM)?;
+        let since = Instant::now();
+        loop {
+            match self.child.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!("{}: found {status}, expected exit code 0", self.name),
+                None if since.elapsed() > within => {
+                    bail!("{}: found it running {} s after SIGTERM", self.name, within.as_secs())
+                }
+                None => thread::sleep(POLL_PERIOD),
+            }
+        }
+    }
+
     /// Ends it outright.
     pub(crate) fn kill(&mut self) {
         // It may have ended already.

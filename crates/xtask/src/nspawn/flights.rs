@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::container::{Container, Program};
 use super::http;
-use super::packages::Packages;
+use crate::packages::{Debian, Packages};
 
 /// The sample's address of the daemon's API, and where the PC Companion is.
 const AIRCRAFT: &str = "127.0.0.1:8080";
@@ -34,7 +34,7 @@ const DEATHS: u32 = 12;
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// Flies everything; the first thing that is not as it must be is the error.
-pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
+pub(super) fn fly(root: &Path, debian: &Path, packages: &Packages) -> Result<()> {
     let story = Story::begin();
     let programs = root.join("target/debug");
     let line = debian.with_extension("ttyAMA0");
@@ -54,8 +54,8 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     chown(&device, Some(0), Some(DIALOUT)).with_context(|| format!("chown {}", device.display()))?;
     std::fs::set_permissions(&device, std::fs::Permissions::from_mode(0o660))?;
 
-    let packages = Packages::built(root);
-    packages.install(debian)?;
+    let system = Debian { root: debian.to_owned(), is_bare: false };
+    packages.install(&system)?;
     configure(root, debian)?;
     let booted = Instant::now();
     let container = Container::boot(debian, &device)?;
@@ -79,7 +79,7 @@ pub(super) fn fly(root: &Path, debian: &Path) -> Result<()> {
     let Test { story, sim, container } = test;
     // It powers off.
     drop((container, sim));
-    packages.come_and_go(debian, &|what| story.log(what))
+    packages.come_and_go(&system, &|what| story.log(what))
 }
 
 /// What an operator does after the installation, and what a pseudo-terminal needs.
@@ -96,7 +96,7 @@ fn configure(root: &Path, debian: &Path) -> Result<()> {
 }
 
 /// The sample configuration for a swarm of one whose radio is the loopback interface.
-fn adapt(sample: &str) -> Result<String> {
+pub(crate) fn adapt(sample: &str) -> Result<String> {
     let mut text = sample.to_owned();
     for (from, to) in [
         ("\n#id = ", "\nid = "),

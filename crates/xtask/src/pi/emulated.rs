@@ -33,7 +33,7 @@ pub(crate) fn run(root: &Path, wingbeat: &Path, package: Option<&Path>) -> Resul
     }
     std::fs::create_dir_all(folder.join("state"))?;
     let programs = match package {
-        None => cross::aircraft(root, TARGET, cross::Profile::Dev)?.folder,
+        None => cross::aircraft(root, TARGET, cross::Profile::Dev)?,
         Some(package) => {
             process::run(Command::new("dpkg-deb").arg("--extract").arg(package).arg(&folder))?;
             folder.join("usr/bin")
