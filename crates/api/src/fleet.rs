@@ -333,10 +333,14 @@ pub struct MissionFileOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MissionFile {
-    /// The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) gives the format.
+    /// The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`, `.kmz`) gives the format.
     pub name: String,
-    /// Its content.
+    /// Its content; empty where that is in `archive`.
+    #[serde(default)]
     pub text: String,
+    /// Its content as base64 (RFC 4648): a KMZ archive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive: Option<String>,
     /// The protocol that will fly it, as in the aircraft's status: what it does not fly is in the notes then. Where it is
     /// absent, it is that of the fleet if all aircraft fly the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use wingbeat_api::{
     FenceBounds, FleetAircraft, GeoPoint, MissionEnd, MissionExport, MissionExportFile, MissionFile,
     MissionFileContent, MissionFileOptions, MissionFormat, MissionItem, MissionUpload, ReadMission,
@@ -53,7 +55,11 @@ pub(crate) fn home(file: &MissionFile) -> Result<Option<GeoPoint>, String> {
 
 fn parsed(file: &MissionFile) -> Result<Vec<Mission>, String> {
     let limits = limits(&file.options)?;
-    parse(Path::new(&file.name), file.text.as_bytes(), &limits).map_err(|error| error.to_string())
+    let archive = file.archive.as_deref().map(|archive| STANDARD.decode(archive)).transpose();
+    let archive =
+        archive.map_err(|error| format!("{}: archive: found {error}, expected base64", file.name))?;
+    let bytes = archive.as_deref().unwrap_or(file.text.as_bytes());
+    parse(Path::new(&file.name), bytes, &limits).map_err(|error| error.to_string())
 }
 
 /// The limits of a request.
@@ -319,9 +325,30 @@ mod tests {
         MissionFile {
             name: name.to_owned(),
             text: text.to_owned(),
+            archive: None,
             protocol: None,
             options: MissionFileOptions::default(),
         }
+    }
+
+    #[test]
+    fn an_archive_is_read_by_its_document_and_what_is_none_is_named() {
+        let kml = "<kml><Document><Placemark><LineString><coordinates>-0.3462,39.4825,20 -0.3442,39.4835,20\
+                   </coordinates></LineString></Placemark></Document></kml>";
+        let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        writer.start_file("doc.kml", zip::write::SimpleFileOptions::default()).expect("an archive");
+        std::io::Write::write_all(&mut writer, kml.as_bytes()).expect("memory");
+        let bytes = writer.finish().expect("memory").into_inner();
+        let archive = |archive: String| MissionFile { archive: Some(archive), ..file("a.kmz", "") };
+        let found = read(&archive(STANDARD.encode(&bytes))).expect("a mission");
+        assert_eq!(found.missions, read(&file("a.kml", kml)).expect("a mission").missions);
+        let broken = read(&archive("%".to_owned())).expect_err("no base64");
+        assert!(
+            broken.starts_with("a.kmz: archive: found ") && broken.ends_with(", expected base64"),
+            "{broken}"
+        );
+        let cut = read(&archive(STANDARD.encode(&bytes[..bytes.len() / 2]))).expect_err("no archive");
+        assert!(cut.contains("an archive that cannot be read"), "{cut}");
     }
 
     #[test]
@@ -434,6 +461,7 @@ mod tests {
             let mut read = read(&MissionFile {
                 name: written.name,
                 text: written.text,
+                archive: None,
                 protocol: None,
                 options: MissionFileOptions::default(),
             });

@@ -163,6 +163,7 @@ fn missions(name: &str, text: &str) -> Result<(Vec<MissionUpload>, Option<GeoPoi
     let file = MissionFile {
         name: name.to_owned(),
         text: text.to_owned(),
+        archive: None,
         protocol: None,
         options: MissionFileOptions::default(),
     };

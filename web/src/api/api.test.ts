@@ -197,7 +197,7 @@ describe('missions', () => {
       asked.push([path, method, JSON.parse(body)]);
       return new Response(JSON.stringify({ hash: 'ab' }));
     }) as unknown as typeof fetch;
-    expect(await readMissionFile('a.kml', '<kml/>', 'muscop', request)).toMatchObject({ ok: true });
+    expect(await readMissionFile({ name: 'a.kml', text: '<kml/>', protocol: 'muscop' }, request)).toMatchObject({ ok: true });
     expect(await giveMission('0a', { name: 'a', waypoints: [] }, request)).toMatchObject({ ok: true, value: { hash: 'ab' } });
     expect(asked).toEqual([
       ['/api/v1/mission-files', 'POST', { name: 'a.kml', text: '<kml/>', protocol: 'muscop' }],
@@ -211,6 +211,6 @@ describe('missions', () => {
       ok: false, reason: 'a mission can be given in state Start, found Normal',
     });
     const dead = (async () => Promise.reject(new TypeError('no network'))) as unknown as typeof fetch;
-    expect(await readMissionFile('a', '', undefined, dead)).toEqual({ ok: false, reason: 'the ground service does not answer' });
+    expect(await readMissionFile({ name: 'a', text: '' }, dead)).toEqual({ ok: false, reason: 'the ground service does not answer' });
   });
 });

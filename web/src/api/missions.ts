@@ -1,5 +1,5 @@
 /** Mission files: the ground service reads them, and passes each mission on to the one aircraft it is for. */
-import type { MissionFileContent, MissionFileOptions, MissionSummary, MissionUpload } from './model';
+import type { MissionFile, MissionFileContent, MissionSummary, MissionUpload } from './model';
 import { explain } from './send';
 
 export const MISSION_FILES = '/api/v1/mission-files';
@@ -25,13 +25,8 @@ export async function ask<T>(path: string, method: string, body: unknown, reques
 }
 
 /** With the protocol of the aircraft that it is for, the notes list what that protocol does not fly. */
-export const readMissionFile = (
-  name: string,
-  text: string,
-  protocol: string | undefined,
-  request: typeof fetch = fetch,
-  options?: MissionFileOptions,
-): Promise<Answer<MissionFileContent>> => ask(MISSION_FILES, 'POST', { name, text, protocol, options }, request);
+export const readMissionFile = (file: MissionFile, request: typeof fetch = fetch): Promise<Answer<MissionFileContent>> =>
+  ask(MISSION_FILES, 'POST', file, request);
 
 /** `vehicle` is the id of the aircraft; the answer is the aircraft's own. */
 export const giveMission = (vehicle: string, mission: MissionUpload, request: typeof fetch = fetch): Promise<Answer<MissionSummary>> =>

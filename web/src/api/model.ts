@@ -60,6 +60,7 @@ export type MissionExportFile = Schemas['MissionExportFile'];
 export type MissionFileContent = Schemas['MissionFileContent'];
 /** Options that are left out have their default. */
 export type MissionFileOptions = Partial<Schemas['MissionFileOptions']>;
+export type MissionFile = { name: string; text?: string; archive?: string; protocol?: string | undefined; options?: MissionFileOptions | undefined };
 export type MissionFormat = Schemas['MissionFormat'];
 export type MissionItem = Schemas['MissionItem'];
 export type MissionSummary = Schemas['MissionSummary'];

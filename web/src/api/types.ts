@@ -2027,7 +2027,9 @@ export interface components {
         };
         /** @description POST body: a mission file, to be read. */
         MissionFile: {
-            /** @description The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`) gives the format. */
+            /** @description Its content as base64 (RFC 4648): a KMZ archive. */
+            archive?: string | null;
+            /** @description The file's name; its extension (`.waypoints`, `.txt`, `.plan`, `.kml`, `.kmz`) gives the format. */
             name: string;
             /** @description How it is read. */
             options?: components["schemas"]["MissionFileOptions"];
@@ -2036,8 +2038,8 @@ export interface components {
              *     absent, it is that of the fleet if all aircraft fly the same.
              */
             protocol?: string | null;
-            /** @description Its content. */
-            text: string;
+            /** @description Its content; empty where that is in `archive`. */
+            text?: string;
         };
         /** @description The missions of a file. */
         MissionFileContent: {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EMPTY_FORM, isArchive, optionsOf, textOf } from './file';
+import { contentOf, EMPTY_FORM, optionsOf, textOf } from './file';
 
 describe('mission files', () => {
   it('are read with the options of the form', () => {
@@ -19,6 +19,7 @@ describe('mission files', () => {
     const utf16 = new Uint8Array([0xff, 0xfe, ...Array.from(latin1).flatMap((byte) => [byte, 0])]);
     for (const bytes of [new TextEncoder().encode(text), latin1, utf16]) expect(textOf(bytes)).toBe(text);
     expect(textOf(new Uint8Array([0xff, 0x00, 0x01]))).toBeUndefined();
-    expect([isArchive(new Uint8Array([0x50, 0x4b, 3, 4, 20])), isArchive(new TextEncoder().encode(text))]).toEqual([true, false]);
+    expect(contentOf(new Uint8Array([0x50, 0x4b, 3, 4, 0xff]))).toEqual({ archive: 'UEsDBP8=' });
+    expect(contentOf(latin1)).toEqual({ text });
   });
 });

@@ -46,10 +46,15 @@ export function optionsOf({ leaveOut, home, kmlHeightM, heightMostM, speedMostMS
 
 const words = (text: string): string[] => text.split(',').map((word) => word.trim()).filter((word) => word !== '');
 
-/** Returns whether a file is an archive, as a KMZ is. */
-export function isArchive(bytes: Uint8Array): boolean {
-  return [0x50, 0x4b, 0x03, 0x04].every((byte, index) => bytes[index] === byte);
+/** Returns what the ground service reads of a file: its text, or a KMZ archive as base64. Undefined where the bytes are neither. */
+export function contentOf(bytes: Uint8Array): { readonly text: string } | { readonly archive: string } | undefined {
+  const isArchive = [0x50, 0x4b, 0x03, 0x04].every((byte, index) => bytes[index] === byte);
+  if (isArchive) return { archive: btoa(latin1(bytes)) };
+  const text = textOf(bytes);
+  return text === undefined ? undefined : { text };
 }
+
+const latin1 = (bytes: Uint8Array): string => Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
 
 /** The text of a file that another program may have written: UTF-8, UTF-16 with a byte order mark, or Latin-1. Undefined where the bytes are no text. */
 export function textOf(bytes: Uint8Array): string | undefined {
@@ -60,6 +65,6 @@ export function textOf(bytes: Uint8Array): string | undefined {
   } catch {
     const isControl = (byte: number) => byte < 9 || (byte > 13 && byte < 32) || byte === 127;
     if (utf16 !== undefined || bytes.some(isControl)) return undefined;
-    return Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
+    return latin1(bytes);
   }
 }

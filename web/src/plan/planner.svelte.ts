@@ -8,7 +8,7 @@ import { shortHash } from '../fleet/format';
 import { displayName, natural } from '../fleet/sort';
 import type { Aircraft } from '../fleet/state';
 import { addPlaces, addWaypoint, corridor, emptyMission, moveWaypoint, removeWaypoint, survey, type Lanes, type Place } from './draft';
-import { EMPTY_FORM, isArchive, optionsOf, textOf, type FileForm } from './file';
+import { EMPTY_FORM, contentOf, optionsOf, type FileForm } from './file';
 import { plain } from './names';
 
 /** What a click on the map adds to. */
@@ -273,12 +273,9 @@ export class Planner {
     const options = optionsOf(this.form);
     if (typeof options === 'string') return { ok: false, reason: options };
     const bytes = new Uint8Array(await file.arrayBuffer());
-    if (isArchive(bytes)) {
-      return { ok: false, reason: `${file.name}: found a KMZ archive, expected KML: \`wingbeat fleet mission\` reads KMZ files` };
-    }
-    const text = textOf(bytes);
-    if (text === undefined) return { ok: false, reason: `${file.name}: found bytes that are no text, expected text in UTF-8, UTF-16 or Latin-1` };
-    const answer = await readMissionFile(file.name, text, sharedProtocol(this.targets), fetch, options);
+    const content = contentOf(bytes);
+    if (content === undefined) return { ok: false, reason: `${file.name}: found bytes that are no text, expected text in UTF-8, UTF-16 or Latin-1` };
+    const answer = await readMissionFile({ name: file.name, ...content, protocol: sharedProtocol(this.targets), options });
     return answer.ok ? { ok: true, value: answer.value.missions } : answer;
   }
 

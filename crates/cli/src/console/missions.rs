@@ -330,8 +330,13 @@ fn text_of(path: &Path) -> Result<(String, String)> {
 
 async fn read(remote: &Remote, file: &File) -> Result<MissionFileContent> {
     let (name, text) = text_of(&file.file)?;
-    let request =
-        MissionFile { name, text, protocol: file.protocol.clone(), options: file.options.request() };
+    let request = MissionFile {
+        name,
+        text,
+        archive: None,
+        protocol: file.protocol.clone(),
+        options: file.options.request(),
+    };
     let mut content: MissionFileContent =
         remote.ask(Method::POST, paths::MISSION_FILES, Some(&request)).await?.json()?;
     if let Some(number) = file.only {
