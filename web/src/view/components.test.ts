@@ -262,6 +262,9 @@ describe('who is in charge', () => {
     await tick();
     expect(screen.getByTestId('in-charge').textContent).toBe('tablet:8700: 1');
     expect(screen.getByTestId('in-charge').classList).toContain('warn');
+    fleet.live = false;
+    await tick();
+    expect(screen.getByTestId('in-charge').textContent).toBe('not known');
   });
 });
 
