@@ -6,7 +6,7 @@ use core::fmt::Write as _;
 use wingbeat_autopilot::Telemetry;
 use wingbeat_autopilot::telemetry::Known;
 use wingbeat_geo::Instant;
-use wingbeat_protocol::{Cut, Severity, Text, text};
+use wingbeat_protocol::{Command, Cut, Severity, Text, text};
 
 use crate::status::Check;
 use crate::{Agent, Outputs};
@@ -112,6 +112,16 @@ impl Agent {
         let takes =
             self.telemetry.system_id.is_none() && self.authority.is_ours() && self.protocol.takes_up();
         self.held.filter(|id| takes && expected.is_none_or(|expected| expected == *id)).unwrap_or(0)
+    }
+
+    /// Returns the line of the log for a command that waits for the flight controller.
+    pub(crate) fn waiting_line(&self, command: Command) -> Text {
+        if self.held.is_some() && self.telemetry.system_id.is_none() {
+            return text!(
+                "{command}: waits: the guardian has the aircraft and lands it; a pilot can take it"
+            );
+        }
+        text!("{command}: waits until the flight controller reports")
     }
 
     /// Reports a flight controller that is not ours.

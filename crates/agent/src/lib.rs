@@ -1113,7 +1113,7 @@ impl Agent {
         }
         // Not refused for what is not known: whether it flies, and how.
         if is_emergency(command) && !self.is_state_known(now) {
-            out.log(Severity::Warning, text!("{command}: waits until the flight controller reports"));
+            out.log(Severity::Warning, self.waiting_line(command));
             self.waiting = Some(command);
             self.commands.accept(id, command);
             return Reply::Accepted;

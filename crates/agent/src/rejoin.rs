@@ -1,10 +1,12 @@
 //! An agent that begins while its aircraft flies.
 //!
-//! It reads from the flight controller what is known there: mode and position from telemetry, the mission and its current item.
-//! A pilot's aircraft it asks nothing. Where the guardian gave the aircraft back on its route ([`Before::OnRoute`]) and the
-//! mission that is read is that route, the flight goes on; one of a swarm is handed to its protocol, which rejoins the flight that
-//! it was told of ([`crate::Input::Flight`]). In every other case nothing is ordered, or, where the guardian has
-//! left the aircraft to this agent, it lands:
+//! It reads from the flight controller what is known there: mode and position from telemetry, the
+//! mission and its current item. A pilot's aircraft it asks nothing. Where the guardian gave the
+//! aircraft back on its route ([`Before::OnRoute`]) and the mission that is read is that route, the
+//! flight goes on; one of a swarm is handed to its protocol, which rejoins the flight that it was
+//! told of ([`crate::Input::Flight`]). In every other case nothing is ordered, or, where the
+//! guardian has left the aircraft to this agent, it lands; an aircraft of a swarm on its way to a
+//! target in GUIDED brakes:
 //!
 //! ```text
 //! first heartbeat ─▶ AwaitingPosition ─first position: holds─▶ Reading ─the route of before─▶ Listening ─▶ resumed
@@ -24,7 +26,8 @@ use wingbeat_autopilot::mission::ReadBack;
 use wingbeat_autopilot::{Failure, Progress, Transmit};
 use wingbeat_geo::{Duration, Instant, Position};
 use wingbeat_protocol::{
-    Actions, Command, FlightRecord, Input, LISTENS, MissionExtras, Phase, Severity, StateId, Text, text,
+    Action, Actions, Command, FlightRecord, Input, LISTENS, MissionExtras, Order, Phase, Severity, StateId,
+    Text, text,
 };
 use wingbeat_wire::Point;
 
@@ -32,7 +35,7 @@ use crate::executor::Executor;
 use crate::given::Given;
 use crate::guardian::{Before, Modes};
 use crate::status::Check;
-use crate::{Agent, Outputs};
+use crate::{Agent, Coordination, Outputs};
 
 /// An aircraft whose position is not reported for so long lands.
 const POSITION_WITHIN: Duration = Duration::from_secs(10);
@@ -211,6 +214,7 @@ impl Agent {
         self.rejoin.stage = Stage::Reading;
         self.rejoin.listens_until = now + LISTENS;
         if !self.rejoin.answers() {
+            self.stop_found(now, out);
             return out.log(Severity::Warning, text!("{NOT_REJOINING}"));
         }
         self.protocol.hold_found(now, &mut actions);
@@ -222,6 +226,26 @@ impl Agent {
         if self.protocol.view().state != StateId::Holding {
             self.refuse_flight(now, Why::Protocol, out);
         }
+    }
+
+    /// Stops an aircraft of a swarm that flies to a target of the flight before the restart: its
+    /// autopilot flies there whatever is in the way, and others that keep clear of a silent
+    /// aircraft may have stopped there.
+    fn stop_found(&mut self, now: Instant, out: &mut Outputs) {
+        let is_of_swarm = match self.config.coordination {
+            Coordination::Muscop(_) | Coordination::FollowMe(_) => true,
+            Coordination::Mission(_) | Coordination::Mbcap(_) | Coordination::Sweep(_) => false,
+        };
+        if !is_of_swarm || self.telemetry.mode() != Some(Mode::Guided) {
+            return;
+        }
+        let mut actions = Actions::new();
+        let _ = actions.push(Action::Order(Order::Hold));
+        self.perform(now, &actions, out);
+        out.log(
+            Severity::Warning,
+            text!("on its way to a target that is not known here: brakes; command Return or Land"),
+        );
     }
 
     /// What the flight of before was.

@@ -532,7 +532,7 @@ fn a_pulse_says_who_has_the_aircraft_and_in_which_mode() {
     assert_eq!(pulse(&bench).0, Activity::Failsafe);
     assert_eq!(pulse(&bench).1, Modes::one(Mode::Rtl.number()));
     let mut bench = Bench::new();
-    (bench.armed, bench.mode, bench.height_mm) = (true, Mode::Guided.number(), 20_000);
+    (bench.armed, bench.mode, bench.height_mm) = (true, Mode::Brake.number(), 20_000);
     bench.second();
     assert_eq!(pulse(&bench).0, Activity::IdleArmed);
     bench.mode = Mode::Loiter.number();

@@ -119,8 +119,7 @@ pub(crate) fn medium(
 fn config(scenario: &Scenario, index: usize, seed: u64) -> Result<Config> {
     // 3.5 ends at one that it does not have.
     let mut extra: String = scenario
-        .parameters
-        .iter()
+        .parameters_of(index)
         .filter(|(parameter, _)| parameter.is_of(scenario.profile))
         .map(|(parameter, value)| format!("{} {value}\n", parameter.name()))
         .collect();

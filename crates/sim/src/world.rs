@@ -839,6 +839,11 @@ impl World {
     pub fn is_left_alone(&self, vehicle: usize) -> bool {
         self.is_dead(vehicle) && self.vehicles[vehicle].guard.is_none()
     }
+    /// Returns whether its guardian has the flight controller of an aircraft: its daemon commands
+    /// nothing meanwhile.
+    pub fn is_guarded(&self, vehicle: usize) -> bool {
+        self.vehicles[vehicle].guard.as_ref().is_some_and(|guard| guard.has_flight_controller())
+    }
     /// The true state of one aircraft.
     pub fn truth(&self, vehicle: usize) -> Truth {
         self.vehicles[vehicle].controller.truth()

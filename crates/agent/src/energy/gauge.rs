@@ -18,6 +18,11 @@ const STANDS_STILL: Duration = Duration::from_secs(300);
 const CURRENT_S: f64 = 20.0;
 /// A current below this share of the largest one is that of no flight.
 const CURRENT_SHARE: f64 = 0.1;
+/// So far below the voltage for a landing that begins after the configured time, as a share of that
+/// voltage: a climb of a usual battery takes off as much.
+const NEAR_SHARE: f64 = 0.01;
+/// So far below it the landing begins after [`SURE`].
+const DEEP_SHARE: f64 = 0.03;
 /// A charge that is reported so much higher than before in a flight is told, per cent.
 const RISE_PERCENT: u8 = 5;
 
@@ -160,10 +165,25 @@ impl Gauge {
         self.current = Some((now, smoothed_a));
     }
 
-    /// Whether the voltage, or the state that the autopilot reports, has asked for it for long enough.
-    pub(super) fn is_below(&self, now: Instant, reserve: &Reserve, which: usize) -> bool {
+    /// Returns for how many seconds the voltage, or the state that the autopilot reports, has asked
+    /// for it, where that is long enough.
+    pub(super) fn below_for_s(
+        &self,
+        now: Instant,
+        reserve: &Reserve,
+        telemetry: &Telemetry,
+        which: usize,
+    ) -> Option<u32> {
         let since = self.below_since[which];
-        since != 0 && tenths(now).saturating_sub(since) > 10 * u32::from(reserve.below_for_s)
+        let found_mv = worst(reserve, telemetry).and_then(millivolts).unwrap_or(u16::MAX);
+        let counts_after = if which == LAND {
+            lands_after(reserve.below_for_s, reserve.land_below_mv, found_mv)
+        } else {
+            Duration::from_secs(u64::from(reserve.below_for_s))
+        };
+        let below_for = tenths(now).saturating_sub(since);
+        let for_s = (below_for / 10).min(u32::from(reserve.below_for_s));
+        (since != 0 && u128::from(below_for) * 100 > counts_after.as_millis()).then_some(for_s)
     }
 
     /// Returns what is wrong with the report of the charge, each fault once in a flight.
@@ -261,6 +281,17 @@ impl Gauge {
 /// Returns the battery that counts, where one is measured.
 pub(crate) fn worst(reserve: &Reserve, telemetry: &Telemetry) -> Option<Worst> {
     telemetry.measured.battery.as_ref()?.worst(reserve.other_batteries)
+}
+
+/// Returns how long a voltage stays below the one for a landing before that begins: the configured
+/// time down to [`NEAR_SHARE`] below it, and [`SURE`] from [`DEEP_SHARE`] on. The charge that is
+/// left there carries no landing from a height after the whole time.
+pub(crate) fn lands_after(below_for_s: u8, land_below_mv: u16, found_mv: u16) -> Duration {
+    let usual = Duration::from_secs(u64::from(below_for_s));
+    let missing = f64::from(land_below_mv.saturating_sub(found_mv)) / f64::from(land_below_mv.max(1));
+    let share = ((missing - NEAR_SHARE) / (DEEP_SHARE - NEAR_SHARE)).clamp(0.0, 1.0);
+    let shorter_s = (usual.as_secs_f64() - SURE.as_secs_f64()).max(0.0) * share;
+    usual.saturating_sub(seconds(shorter_s))
 }
 
 /// Returns the voltage in millivolts; none where it is not measured.
@@ -374,7 +405,7 @@ mod tests {
             telemetry.measured.battery.as_mut().unwrap().voltage_v = voltage_v;
             let now = Instant::from_millis(ms);
             gauge.observe(now, &reserve, &telemetry, None);
-            [gauge.is_below(now, &reserve, RETURN), gauge.is_below(now, &reserve, LAND)]
+            [RETURN, LAND].map(|which| gauge.below_for_s(now, &reserve, &telemetry, which).is_some())
         };
         assert_eq!(below(1_000, 14.0, 20.0), [false, false], "not below");
         assert_eq!(below(2_000, 13.999, 20.0), [false, false]);
@@ -391,5 +422,27 @@ mod tests {
         assert_eq!(below(31_300, 0.0, 20.0), [false, false]);
         assert_eq!(below(40_000, 13.0, 0.5), [false, false]);
         assert_eq!(below(60_000, 13.0, 0.5), [false, false]);
+    }
+
+    #[test]
+    fn safe_08_a_voltage_far_below_the_one_for_a_landing_counts_sooner() {
+        let after_s = |found_mv| lands_after(10, 13_750, found_mv).as_secs();
+        assert_eq!([13_750, 13_700, 13_475, 13_337, 12_000].map(after_s), [10, 10, 6, 3, 3]);
+        // A shorter time is the operator's.
+        assert_eq!(lands_after(2, 13_750, 12_000), Duration::from_secs(2));
+        let reserve = Reserve { return_below_mv: 14_960, land_below_mv: 13_750, ..Reserve::default() };
+        let mut gauge = Gauge::default();
+        let mut telemetry = telemetry(None, 40.0);
+        telemetry.measured.battery.as_mut().unwrap().voltage_v = 13.1;
+        let mut first = [None; 2];
+        for tenth in 10..130 {
+            let now = Instant::from_millis(tenth * 100);
+            gauge.observe(now, &reserve, &telemetry, None);
+            for which in [RETURN, LAND] {
+                let for_s = gauge.below_for_s(now, &reserve, &telemetry, which);
+                first[which] = first[which].or(for_s.map(|for_s| (tenth, for_s)));
+            }
+        }
+        assert_eq!(first, [Some((111, 10)), Some((41, 3))], "in tenths of a second");
     }
 }

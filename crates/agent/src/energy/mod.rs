@@ -9,11 +9,14 @@
 //! that limit the aircraft returns. It lands where it is if a return would end with less than a quarter of the reserve: by the
 //! measured speed of the return, and by the prediction only where no time is left to measure it.
 //!
-//! In addition two voltages under load count where they are configured, as ArduPilot's `BATT_LOW_VOLT` and `BATT_CRT_VOLT`
-//! (<https://ardupilot.org/copter/docs/failsafe-battery.html>): below the first for [`Reserve::below_for_s`] the aircraft ends its
-//! flight as if its charge did not last, below the second it lands where it is, also on its way home. One report that is not below
-//! restarts the time: a climb takes the voltage down for seconds, and no return begins for that. Of the states that the autopilot
-//! reports of a battery, *critical* counts as the first voltage, *failed* and *emergency* as the second.
+//! In addition two voltages under load count where they are configured, as ArduPilot's
+//! `BATT_LOW_VOLT` and `BATT_CRT_VOLT` (<https://ardupilot.org/copter/docs/failsafe-battery.html>):
+//! below the first for [`Reserve::below_for_s`] the aircraft ends its flight as if its charge did
+//! not last. Below the second it lands where it is, also on its way home, and sooner where the
+//! voltage is far below it ([`lands_after`]). One report that is not below restarts the time: a
+//! climb takes the voltage down for seconds, and no return begins for that. Of the states that the
+//! autopilot reports of a battery, *critical* counts as the first voltage, *failed* and *emergency*
+//! as the second.
 
 mod air;
 mod falls;
@@ -31,7 +34,7 @@ use wingbeat_protocol::{Command, ConfigError, EndFlight, Input, Phase, Severity,
 use crate::takeover::Authority;
 use crate::{Agent, Coordination, Outputs};
 use air::Air;
-pub(crate) use gauge::{Gauge, millivolts, worst};
+pub(crate) use gauge::{Gauge, lands_after, millivolts, worst};
 use gauge::{LAND, RETURN};
 use paths::{Home, Reckoning, Speeds};
 
@@ -305,8 +308,8 @@ impl Agent {
         if !Gauge::flies(&self.telemetry) {
             return;
         }
-        if self.must_land(now, &reserve, &view) {
-            self.log_cause(&reserve, LAND, EndFlight::Land, out);
+        if let Some(for_s) = self.must_land(now, &reserve, &view) {
+            self.log_cause(&reserve, LAND, (EndFlight::Land, for_s), out);
             (self.gauge.has_ended, self.gauge.has_landed) = (true, true);
             return self.end_flight(now, EndFlight::Land, out);
         }
@@ -403,8 +406,9 @@ impl Agent {
         }
         // After a return that was held up, only what holds still is to be ended.
         let may_end = !self.gauge.has_ended || holds(&self.telemetry);
-        if may_end && self.gauge.is_below(now, reserve, RETURN) {
-            self.log_cause(reserve, RETURN, ending, out);
+        let below_for_s = self.gauge.below_for_s(now, reserve, &self.telemetry, RETURN);
+        if let Some(for_s) = below_for_s.filter(|_| may_end) {
+            self.log_cause(reserve, RETURN, (ending, for_s), out);
             self.gauge.has_ended = true;
             return self.end_flight(now, ending, out);
         }
@@ -452,16 +456,23 @@ impl Agent {
         }
     }
 
-    /// Whether the voltage is so low that the aircraft lands wherever it is: on its route, on its way home, and where it holds.
-    fn must_land(&self, now: Instant, reserve: &Reserve, view: &View) -> bool {
+    /// Returns for how many seconds the voltage is so low that the aircraft lands wherever it is,
+    /// on its route, on its way home, and where it holds, where that is long enough.
+    fn must_land(&self, now: Instant, reserve: &Reserve, view: &View) -> Option<u32> {
         let is_flown_by_us = self.authority.is_ours() && !view.is_piloted;
         let lands = self.gauge.has_landed || self.telemetry.mode() == Some(Mode::Land);
-        is_flown_by_us && is_in_flight(view) && !lands && self.gauge.is_below(now, reserve, LAND)
+        let may_land = is_flown_by_us && is_in_flight(view) && !lands;
+        self.gauge.below_for_s(now, reserve, &self.telemetry, LAND).filter(|_| may_land)
     }
 
     /// Logs the voltage, or the reported state, that ends the flight.
-    fn log_cause(&self, reserve: &Reserve, which: usize, ending: EndFlight, out: &mut Outputs) {
-        let for_s = reserve.below_for_s;
+    fn log_cause(
+        &self,
+        reserve: &Reserve,
+        which: usize,
+        (ending, for_s): (EndFlight, u32),
+        out: &mut Outputs,
+    ) {
         let worst = worst(reserve, &self.telemetry);
         let found_mv = worst.and_then(millivolts).unwrap_or_default();
         let limit_mv = if which == LAND { reserve.land_below_mv } else { reserve.return_below_mv };

@@ -7,7 +7,7 @@ use wingbeat_geo::{Duration, Instant};
 use wingbeat_protocol::{Text, text};
 
 use super::{Config, Takeover, TakeoverPhase};
-use crate::energy::{millivolts, volts};
+use crate::energy::{lands_after, millivolts, volts};
 
 impl Takeover {
     /// Takes a message of the autopilot. Returns the line for the log, once, where the voltage or the reported state has been
@@ -30,9 +30,11 @@ impl Takeover {
         };
         let low = worst.filter(|worst| is_below(*worst));
         self.low_since = low.map(|_| self.low_since.unwrap_or(now));
-        let for_s = config.below_for_s;
-        let is_held =
-            self.low_since.is_some_and(|since| now.since(since) > Duration::from_secs(u64::from(for_s)));
+        let found_mv = low.and_then(millivolts).unwrap_or(u16::MAX);
+        let counts_after = lands_after(config.below_for_s, config.land_below_mv, found_mv);
+        let low_for = self.low_since.map_or(Duration::ZERO, |since| now.since(since));
+        let is_held = low_for > counts_after;
+        let for_s = low_for.as_secs().min(u64::from(config.below_for_s));
         let lands = self.shown == Some(Mode::Land.number());
         let acts = self.phase != TakeoverPhase::AwaitingHeartbeat && is_held && !lands && !self.is_low;
         self.is_low |= acts;

@@ -139,6 +139,9 @@ fn an_agent_that_begins_in_flight_takes_the_kept_one_and_takes_up_the_one_that_t
             bench.feed(Input::KnownAutopilot { known: known(system_id), is_held: true });
         }
         assert_eq!(bench.agent.pulse(bench.now).takes_up, takes_up, "{configured:?} {held:?}");
+        bench.feed(Input::Operator { id: "r", command: Command::Return });
+        let line = if held.is_some() { "waits: the guardian has the aircraft" } else { "waits until" };
+        assert!(bench.log.iter().any(|entry| entry.text.contains(line)), "{:?}", bench.log);
         // Let go, it is not taken up any more.
         bench.feed(Input::KnownAutopilot { known: known(1), is_held: false });
         assert_eq!(bench.agent.pulse(bench.now).takes_up, 0);

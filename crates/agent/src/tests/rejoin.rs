@@ -331,6 +331,34 @@ fn a_flight_that_is_over_is_not_taken_up() {
 }
 
 #[test]
+fn safe_10_an_aircraft_of_a_swarm_that_flies_to_an_unknown_target_brakes() {
+    let swarm: Coordination = muscop::Config::new(VehicleId(1), VehicleId(1), 3).into();
+    for (coordination, mode, brakes) in [
+        (swarm.clone(), Mode::Guided, true),
+        (swarm.clone(), Mode::Brake, false),
+        (swarm.clone(), Mode::Rtl, false),
+        (swarm.clone(), Mode::Land, false),
+        (swarm, Mode::Loiter, false),
+        (mission(), Mode::Guided, false),
+        (mbcap(), Mode::Guided, false),
+    ] {
+        let mut found = Found::new(coordination, Before::Unknown);
+        found.bench.mode = mode.number();
+        found.seconds(20);
+        let asked: StdVec<_> = found.asked.iter().map(|(_, mode)| *mode).collect();
+        assert_eq!(asked, if brakes { StdVec::from([Mode::Brake]) } else { StdVec::new() }, "{mode:?}");
+        assert_eq!(found.says("brakes; command Return or Land"), brakes, "{:?}", found.bench.log);
+        if brakes {
+            assert_eq!(found.status().state, StateId::Start);
+            let landed = found.bench.feed(Input::Operator { id: "l", command: Command::Land });
+            assert_eq!(landed, Some(Reply::Accepted));
+            found.seconds(3);
+            assert_eq!(found.asked.last().unwrap().1, Mode::Land);
+        }
+    }
+}
+
+#[test]
 fn without_the_guardians_word_it_reads_shows_and_orders_nothing() {
     let sweeps = sweep::Config::new(VehicleId(1), 0, 1);
     for (coordination, before) in [

@@ -337,6 +337,32 @@ fn what_ten_thousand_drills_found_and_was_mended() {
     }
 }
 
+/// Drills in the world of a field that were unsafe once.
+#[test]
+fn what_drills_in_the_field_found_and_was_mended() {
+    for (kind, seed) in [
+        // Batteries fell to 5 % in a climb, and the landings began after the whole time below the
+        // voltage for them.
+        (Kind::Reserve, 7_400_012),
+        (Kind::Reserve, 7_400_081),
+        (Kind::Reserve, 7_400_138),
+        // Its daemon was restarted without a guardian, and it flew on to where another had stopped
+        // (0.28 m).
+        (Kind::TwoDaemons, 7_400_093),
+        // It came down without a position, and did not state where (4.90 m).
+        (Kind::Gnss, 7_400_137),
+        // One that drifted down was in the downwash of another that had climbed out of its way.
+        (Kind::AnyTwoMuscop, 7_400_119),
+        // The guardian had it.
+        (Kind::AnyTwoMission, 7_400_012),
+        // All returned by the radio failsafe at one height.
+        (Kind::OneTransmitter, 7_400_017),
+    ] {
+        let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
+        assert!(outcome.safety.is_empty(), "{}", story(&outcome));
+    }
+}
+
 /// Where the aircraft refuse a plan the drill gives them room, and flies.
 #[test]
 fn a_formation_that_is_refused_is_drawn_wider() {

@@ -136,6 +136,9 @@ pub struct Scenario {
     pub hosts: Option<Federation>,
     /// Parameters of the flight controllers that differ from what the task sets.
     pub parameters: Vec<(Parameter, f32)>,
+    /// The height above home at which each flight controller returns (`RTL_ALT`), metres; the
+    /// autopilot's usual one where none is stated.
+    pub return_heights_m: Vec<f64>,
     /// What the aircraft are configured with in addition to the task.
     pub settings: Settings,
     /// The missions of files as they were read, one for all aircraft or one for each; empty without files.
@@ -334,6 +337,7 @@ impl Scenario {
             step: STRETCH,
             hosts: None,
             parameters: Vec::new(),
+            return_heights_m: Vec::new(),
             settings: Settings::default(),
             stated: Vec::new(),
         }
@@ -751,6 +755,14 @@ impl Scenario {
         self.kind().slot_in_heading(slot)
     }
 
+    /// Returns the parameters of an aircraft's flight controller that differ from what the task
+    /// sets.
+    pub fn parameters_of(&self, index: usize) -> impl Iterator<Item = (Parameter, f32)> {
+        let return_m = self.return_heights_m.get(index);
+        let return_height = return_m.map(|&return_m| (Parameter::RTL_ALT, (return_m * 100.0) as f32));
+        self.parameters.iter().copied().chain(return_height)
+    }
+
     /// An aircraft's simulated flight controller.
     pub fn controller(&self, index: usize, seed: u64) -> FlightController {
         let mut config = ControllerConfig::new((index % 250 + 1) as u8, self.home(index, seed));
@@ -764,7 +776,7 @@ impl Scenario {
                 charge.capacity_mah.unwrap_or(BatteryParameters::default().capacity_mah);
         }
         config.parameters.push((Parameter::WPNAV_SPEED, (self.speed_m_s(index) * 100.0) as f32));
-        config.parameters.extend(&self.parameters);
+        config.parameters.extend(self.parameters_of(index));
         let booted = self.booted_at(index, seed);
         let mut controller =
             FlightController::new(config, seed.wrapping_add(index as u64 * 0x1_0001), booted);

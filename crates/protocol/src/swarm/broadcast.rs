@@ -102,7 +102,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::TakingOff(phase) => self.take_off_message(now, phase),
             State::SetupFinished => Some(Message::TargetReached),
             State::Flying(_) => None,
-            State::MovingToLand | State::Landing | State::Finished => self.landing_message(),
+            State::MovingToLand | State::Landing | State::Finished => self.landing_message(now),
             State::Aborted(abort) => self.abort_message(abort),
         }
     }

@@ -263,8 +263,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
 
     /// What is broadcast while landing and after. An aircraft that lands where it is reports that, so that none takes its
     /// landing position for occupied and its own for free.
-    pub(super) fn landing_message(&self) -> Option<Message> {
-        if self.landing.is_in_place {
+    pub(super) fn landing_message(&self, now: Instant) -> Option<Message> {
+        if self.landing.is_in_place || self.has_landed_elsewhere(now) {
             let how = if self.state == State::Finished { Ending::Down } else { Ending::Landing };
             return self.ownship.point().map(|at| Message::Leaving { at, how });
         }
@@ -273,6 +273,23 @@ impl<F: Copy + PartialEq> Swarm<F> {
             Message::Land { at }
         } else {
             Message::LandAround { at, leader: self.members.leader() as u8 }
+        })
+    }
+
+    /// Returns whether this aircraft stands so far from its landing position that another may be
+    /// about to land there. It lost its position on the way down, the wind carried it, and it knows
+    /// its position again.
+    fn has_landed_elsewhere(&self, now: Instant) -> bool {
+        // Behind a pilot no landing position is planned.
+        if self.state != State::Finished || self.config.piloted_master || !self.ownship.is_known(now) {
+            return false;
+        }
+        let (slot, leader) = (self.assignment.slot(), self.members.leader());
+        let stands = self.ownship.point().zip(self.landing.leader_site);
+        stands.is_some_and(|(here, site)| {
+            let planned = self.assignment.landing_position(slot, leader, site, here.height_mm);
+            let off_m = self.assignment.geometry().offset_m(planned, here).truncate().length();
+            off_m > self.config.separation_m
         })
     }
 
@@ -384,6 +401,35 @@ mod tests {
             let expected = refused.is_none().then_some(site);
             assert_eq!(member.swarm.landing().leader_site(), expected);
         }
+    }
+
+    /// The others keep its landing position free, and not where the wind carried it.
+    #[test]
+    fn muscop_33_an_aircraft_that_came_down_elsewhere_states_where_it_stands() {
+        let mut member = Member::planned();
+        let (id, leader) = (member.leader(), member.swarm.members().leader());
+        assert_eq!(member.receive(id, Message::Land { at: SITE }), None);
+        member.swarm.state = State::Finished;
+        let slot = member.swarm.assignment().slot();
+        let planned = member.swarm.assignment().landing_position(slot, leader, SITE, 0);
+        let mut states = |east_m: f64, is_located| {
+            let telemetry = crate::Telemetry {
+                position: plan::position(plan::moved(planned, east_m, 0.0)),
+                height_m: 0.0,
+                velocity_m_s: wingbeat_geo::DVec3::ZERO,
+                heading_rad: 0.0,
+                armed: false,
+                landing: false,
+                is_located,
+            };
+            member.swarm.ownship.report(member.now, telemetry);
+            member.swarm.landing_message(member.now)
+        };
+        let around = Some(Message::LandAround { at: SITE, leader: leader as u8 });
+        assert_eq!(states(4.0, true), around);
+        assert_eq!(states(20.0, false), around, "it does not know where it is");
+        let stated = states(20.0, true);
+        assert!(matches!(stated, Some(Message::Leaving { how: Ending::Down, .. })), "{stated:?}");
     }
 
     /// A flight that is rejoined, or forgotten, begins its landing again.

@@ -123,6 +123,10 @@ impl Rule for Obeyed {
                 is_returning || effect_of(command).is_some_and(|(modes, _)| modes.contains(&truth.mode));
             truth.armed && !is_seen && sky.lives(i) && sky.struck[i].pilot.is_none()
         });
+        // The guardian alone has the line: the command waits for it.
+        for (_, _, at) in self.open.iter_mut().filter(|(i, ..)| sky.world.is_guarded(*i)) {
+            *at = now;
+        }
         refused.or_else(|| {
             self.open.iter().find_map(|&(i, command, at)| {
                 let (_, bound) = effect_of(command)?;

@@ -182,6 +182,9 @@ impl Script {
         };
         let mut streams = Streams::new(kind, seed, consumer, draws);
         let mut script = draw(kind, protocol, &mut streams, conditions.aircraft);
+        if kind == Kind::OneTransmitter && protocol != Protocol::Muscop {
+            trouble::give_return_heights(&mut script.scenario, conditions.aircraft);
+        }
         conditions.surround(&mut script.scenario, &mut streams.wind);
         if let Some(others) = &mut script.others {
             conditions.surround(others, &mut Dice::new(seed, "drill wind", &draws.wind));

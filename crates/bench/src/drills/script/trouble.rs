@@ -117,6 +117,21 @@ pub(super) fn keep_reserve(rng: &mut Dice, scenario: &mut Scenario) {
     }
 }
 
+/// Between the heights of two returns, metres: the separation, and the errors of both heights on a
+/// slope.
+const RETURNS_APART_M: f64 = 10.0;
+/// The highest return, metres.
+const RETURNS_MOST_M: f64 = 110.0;
+
+/// Gives each aircraft its own height of returns above all missions, as `docs/operating.md` asks of
+/// the operator: those of the radio failsafe avoid no other aircraft. A MUSCOP swarm has its own
+/// layers.
+pub(super) fn give_return_heights(scenario: &mut Scenario, aircraft: usize) {
+    let lowest_m = (0..aircraft).map(|i| scenario.height_m(i)).fold(0.0, f64::max) + RETURNS_APART_M;
+    let apart_m = RETURNS_APART_M.min((RETURNS_MOST_M - lowest_m) / aircraft.max(1) as f64);
+    scenario.return_heights_m = (0..aircraft).map(|i| lowest_m + apart_m * i as f64).collect();
+}
+
 /// The battery of one has little left; half of the time those of all others too, within 20 s.
 pub(super) fn batteries(rng: &mut Dice, whose: Role, aircraft: usize) -> Vec<(Duration, Act)> {
     let mut runs_low = |role, within_s| {

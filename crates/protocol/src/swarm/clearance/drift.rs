@@ -39,6 +39,9 @@ const ALOFT_FOR: Duration = Duration::from_secs(3);
 const NEARER_M: f64 = 0.5;
 /// Spare height above one that drifts, in metres.
 const ABOVE_M: f64 = 1.0;
+/// The downwash of a multicopter reaches so far below it, in metres: an aircraft that sinks without
+/// a position through it sinks faster.
+const WASH_M: f64 = 15.0;
 
 /// Where an aircraft that nothing steers may be from now on: within a distance of a path over the ground.
 struct Reach {
@@ -125,17 +128,24 @@ impl Clearance<'_> {
         self.reaches_here(now).next().is_some()
     }
 
-    /// The position straight above this aircraft that is clear of all that drift towards it; none where it is there, where none
-    /// does, and where it is down before.
+    /// Returns the position straight above this aircraft that is clear of all that drift towards
+    /// it, above their downwash where there is room; none where it is there, where none does, and
+    /// where it is down before.
     pub(in super::super) fn above_adrift(&self, now: Instant) -> Option<Point> {
         let here = self.ownship.point()?;
         let highest_mm = self.reaches_here(now).map(|reach| reach.height_mm).max()?;
-        let above_mm = ((self.clear_m() + ABOVE_M) * 1e3) as i32;
+        let [above_mm, off_wash_mm] =
+            [self.clear_m(), self.clear_m().max(WASH_M)].map(|clear_m| ((clear_m + ABOVE_M) * 1e3) as i32);
         let most_mm = (self.config.height_most_m * 1e3) as i32;
-        let height_mm = highest_mm.saturating_add(above_mm).min(most_mm);
-        let is_in_its_way = here.height_mm < height_mm - above_mm / 4 && here.height_mm > CLIMBS_ABOVE_MM;
-        let above = Point { height_mm, ..here };
-        (is_in_its_way && self.is_free_above(here, above)).then_some(above)
+        let height_mm = |above_mm: i32| highest_mm.saturating_add(above_mm).min(most_mm);
+        let clear_mm = height_mm(above_mm);
+        if here.height_mm >= clear_mm - above_mm / 4 || here.height_mm <= CLIMBS_ABOVE_MM {
+            return None;
+        }
+        [height_mm(off_wash_mm), clear_mm]
+            .map(|height_mm| Point { height_mm, ..here })
+            .into_iter()
+            .find(|&above| self.is_free_above(here, above))
     }
 
     /// Returns whether a climb comes no nearer to the other members than they are clear, or than they are now.

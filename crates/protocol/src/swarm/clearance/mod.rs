@@ -385,9 +385,9 @@ mod tests {
             let above = airspace.clearance().above_adrift(now + Duration::from_secs(after_s));
             above.map(|above| f64::from(above.height_mm) / 1e3)
         };
-        assert_eq!(climbs(east, -12.0, 0), Some(21.0), "8 m and one to spare");
+        assert_eq!(climbs(east, -12.0, 0), Some(28.0), "its downwash of 15 m and one to spare");
         assert_eq!(climbs(east, 12.0, 0), None, "it drifts away");
-        assert_eq!(climbs(None, 12.0, 0), Some(21.0), "the direction of the wind is not known");
+        assert_eq!(climbs(None, 12.0, 0), Some(28.0), "the direction of the wind is not known");
         assert_eq!(climbs(east, -12.0, 40), None, "it is down");
     }
 
@@ -415,11 +415,13 @@ mod tests {
         let (blind, holds, now) = (airspace.slot(0), airspace.slot(2), Instant::from_secs(1));
         airspace.traffic.report_adrift(now, blind, at(12.0, 0.0, 12.0));
         airspace.members.leaves(holds);
-        for (height_m, is_free) in [(24.0, false), (40.0, true), (12.0, true)] {
+        let climbs_m = [(24.0, None), (34.0, Some(21.0)), (40.0, Some(28.0)), (12.0, Some(28.0))];
+        for (height_m, expected_m) in climbs_m {
             let east_m = if height_m > 20.0 { 0.0 } else { 9.0 };
             airspace.traffic.report_departure(holds, at(east_m, 0.0, height_m), Ending::Holding);
-            let climbs = airspace.clearance().above_adrift(now).is_some();
-            assert_eq!(climbs, is_free, "{height_m}");
+            let above = airspace.clearance().above_adrift(now);
+            let above_m = above.map(|above| f64::from(above.height_mm) / 1e3);
+            assert_eq!(above_m, expected_m, "{height_m}");
         }
     }
 
