@@ -287,6 +287,15 @@ fn a_pilot_is_judged_by_what_can_be_known_of_him() {
     }
 }
 
+/// Drills in which a rule took a leader that only sends for one that its followers lost.
+#[test]
+fn a_deaf_leader_is_followed() {
+    for seed in [7_400_041, 7_400_074] {
+        let outcome = drill(Kind::FollowRadio, seed, Conditions::field(seed)).unwrap();
+        assert!(outcome.is_good(), "{}", story(&outcome));
+    }
+}
+
 /// Drills that were unsafe once: of two that had lost each other, one flew aside to land past where it had last known the other,
 /// which did the same (2.16 m).
 #[test]
