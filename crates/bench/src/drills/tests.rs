@@ -287,6 +287,23 @@ fn a_pilot_is_judged_by_what_can_be_known_of_him() {
     }
 }
 
+/// Drills in which the leader flew into a follower that held: its way to the slot was not free, it
+/// received no leader, or it stood still ahead of the leader each time that it began to follow.
+#[test]
+fn followers_that_hold_make_way_for_their_leader() {
+    for (kind, seed) in [
+        (Kind::FollowSlaveKilled, 7_400_022),
+        (Kind::FollowLoss, 7_400_004),
+        (Kind::FollowBursts, 7_400_013),
+        (Kind::FollowBursts, 7_400_042),
+        (Kind::FollowLeaderSilent, 7_400_133),
+        (Kind::AnyTwoFollowMe, 7_400_007),
+    ] {
+        let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
 /// Drills in which a rule took a leader that only sends for one that its followers lost.
 #[test]
 fn a_deaf_leader_is_followed() {
