@@ -304,6 +304,22 @@ fn followers_that_hold_make_way_for_their_leader() {
     }
 }
 
+/// Drills in which a pilot flew the leader blindly into aircraft that the operator held, that
+/// another pilot flew, or that returned for a lost transmitter; landed next to one on the ground;
+/// or turned one mode switch to two modes.
+#[test]
+fn the_pilot_of_a_leader_looks_out_for_other_aircraft() {
+    for (kind, seed) in [
+        (Kind::FollowAbortAll, 7_400_013),
+        (Kind::FollowPilotTakes, 7_400_041),
+        (Kind::OneTransmitter, 7_400_071),
+        (Kind::Jammer, 7_400_006),
+    ] {
+        let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
 /// Drills in which a rule took a leader that only sends for one that its followers lost.
 #[test]
 fn a_deaf_leader_is_followed() {
