@@ -314,6 +314,7 @@ fn the_pilot_of_a_leader_looks_out_for_other_aircraft() {
         (Kind::FollowPilotTakes, 7_400_041),
         (Kind::OneTransmitter, 7_400_071),
         (Kind::Jammer, 7_400_006),
+        (Kind::AnyTwoFollowMe, 7_400_094),
     ] {
         let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
         assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
