@@ -321,6 +321,14 @@ fn the_pilot_of_a_leader_looks_out_for_other_aircraft() {
     }
 }
 
+/// A drill in which the operator commanded a return behind a pilot, which every aircraft refuses.
+#[test]
+fn behind_a_pilot_the_operator_lands_and_does_not_return() {
+    let seed = 7_500_043;
+    let outcome = drill(Kind::AnyTwoFollowMe, seed, Conditions::field(seed)).unwrap();
+    assert!(outcome.is_good(), "{}", story(&outcome));
+}
+
 /// Drills in which a rule took a leader that only sends for one that its followers lost.
 #[test]
 fn a_deaf_leader_is_followed() {
