@@ -440,6 +440,16 @@ impl World {
         }
     }
 
+    /// Takes the sticks of one aircraft from its pilot.
+    pub fn unseat(&mut self, vehicle: usize) {
+        self.vehicles[vehicle].pilot = None;
+    }
+
+    /// Returns the pilot who holds the sticks of one aircraft.
+    pub fn pilot_mut(&mut self, vehicle: usize) -> Option<&mut Pilot> {
+        self.vehicles[vehicle].pilot.as_mut().map(|(pilot, _)| pilot)
+    }
+
     /// A datagram from outside this world reaches one radio, now.
     pub fn inject(&mut self, vehicle: usize, datagram: &[u8]) {
         let bytes = Arc::from(datagram);

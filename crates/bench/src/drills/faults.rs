@@ -97,13 +97,16 @@ pub(super) struct Faults {
     /// When each step of the script is due, once its stage has come.
     due: Vec<Option<Instant>>,
     acted: Vec<bool>,
-    /// When an aircraft was lost for good.
-    lost_at: Vec<Option<Instant>>,
+    /// When each aircraft sent for the last time.
+    mute_at: Vec<Option<Instant>>,
+    /// When each aircraft received for the last time.
+    deaf_at: Vec<Option<Instant>>,
 }
 
 impl Faults {
     pub(super) fn new(steps: usize, aircraft: usize) -> Self {
-        Self { due: vec![None; steps], acted: vec![false; steps], lost_at: vec![None; aircraft] }
+        let never = || vec![None; aircraft];
+        Self { due: vec![None; steps], acted: vec![false; steps], mute_at: never(), deaf_at: never() }
     }
 
     /// Whether nothing that is due is still to come.
@@ -111,9 +114,21 @@ impl Faults {
         self.due.iter().zip(&self.acted).all(|(due, acted)| due.is_none() || *acted)
     }
 
-    /// When an aircraft's companion, radio or motors were lost for good.
-    pub(super) fn lost_at(&self, vehicle: usize) -> Option<Instant> {
-        self.lost_at[vehicle]
+    /// Returns when a follower lost its leader for good: since then the leader sends nothing, or
+    /// the follower receives nothing. A leader whose radio only sends is not lost.
+    pub(super) fn lost_at(&self, leader: usize, follower: usize) -> Option<Instant> {
+        let all = [self.mute_at[leader], self.deaf_at[follower]];
+        all.into_iter().flatten().min()
+    }
+
+    /// Notes that the radio of an aircraft is lost for good, in this direction.
+    fn lose_radio(&mut self, vehicle: usize, lost: Direction, now: Instant) {
+        if matches!(lost, Direction::Both | Direction::Sent) {
+            self.mute_at[vehicle].get_or_insert(now);
+        }
+        if matches!(lost, Direction::Both | Direction::Received) {
+            self.deaf_at[vehicle].get_or_insert(now);
+        }
     }
 
     /// Lets happen what is due.
@@ -154,7 +169,7 @@ impl Faults {
         let what = match act {
             Act::Kill(role, death) => {
                 let vehicle = sky.index(role);
-                self.lost_at[vehicle] = Some(now);
+                self.lose_radio(vehicle, Direction::Both, now);
                 sky.struck[vehicle].falls |= death == Death::Falls && !sky.world.motion(vehicle).landed;
                 sky.world.inflict(now, death.fault(vehicle));
                 format!("aircraft {}: {}", vehicle + 1, death.describe())
@@ -193,8 +208,8 @@ impl Faults {
                     sky.world.inflict(now, fault);
                 }
                 strike(sky, vehicle, fault, ends_at);
-                if matches!(fault, Fault::RadioSilent { until: Instant::NEVER, .. }) {
-                    self.lost_at[vehicle] = Some(now);
+                if let Fault::RadioSilent { lost, until: Instant::NEVER, .. } = fault {
+                    self.lose_radio(vehicle, lost, now);
                 }
                 format!("{fault:?}")
             }
@@ -206,8 +221,8 @@ impl Faults {
                     sky.disturb_until(ends_at);
                     sky.world.inflict(now, fault);
                     strike(sky, vehicle, fault, ends_at);
-                    if matches!(fault, Fault::RadioSilent { until: Instant::NEVER, .. }) {
-                        self.lost_at[vehicle] = Some(now);
+                    if let Fault::RadioSilent { lost, until: Instant::NEVER, .. } = fault {
+                        self.lose_radio(vehicle, lost, now);
                     }
                 }
                 format!("of all: {fault:?}")

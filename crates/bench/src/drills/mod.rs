@@ -25,6 +25,7 @@ mod faults;
 mod forged;
 pub mod hazards;
 pub mod hunt;
+mod lookout;
 mod operator;
 mod pilot;
 mod progress;

@@ -207,7 +207,7 @@ impl Operator {
         let leader = swarm * size + FIRST;
         let scenario = if swarm == 0 { Some(&sky.script.scenario) } else { sky.script.others.as_ref() };
         let pilot = scenario.and_then(|s| s.pilot(FIRST, sky.seed + swarm as u64));
-        if let Some(pilot) = pilot.filter(|_| ready.contains(&leader)) {
+        if let Some(pilot) = pilot.filter(|_| ready.contains(&leader) && sky.struck[leader].pilot.is_none()) {
             sky.world.seat(leader, pilot);
         }
     }

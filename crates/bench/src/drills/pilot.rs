@@ -6,6 +6,7 @@ use wingbeat_geo::{DVec2, Duration, Frame, Instant};
 use wingbeat_sim::pilot::Pilot as Sticks;
 use wingbeat_sim::pilot::synthetic::Synthetic;
 
+use super::lookout::Lookout;
 use super::operator::Operator;
 use super::script::Reaction;
 use super::sky::{FIRST, Sky};
@@ -13,6 +14,8 @@ use crate::scenario::ORIGIN;
 
 /// A pilot lands no nearer to another aircraft, by eye.
 const CLEAR_BELOW_M: f64 = 12.0;
+/// The way that a pilot flies aside to land, metres.
+const ASIDE_M: f64 = 15.0;
 /// A leader that has not taken off by then does not fly: longer than the pilot's attempts to arm.
 const TAKES_OFF_WITHIN: Duration = Duration::from_secs(180);
 /// A pilot who sees less charge than this lands at once, or does not take off, percent.
@@ -35,6 +38,7 @@ pub(super) struct Pilot {
     lands_at: Option<Instant>,
     /// Whether the followers were landed, because the leader is down and does not know that it flew.
     called_down: bool,
+    lookout: Lookout,
 }
 
 impl Pilot {
@@ -47,15 +51,17 @@ impl Pilot {
             stopped: false,
             lands_at: None,
             called_down: false,
+            lookout: Lookout::default(),
         }
     }
 
     pub(super) fn fly(&mut self, sky: &mut Sky, operator: &mut Operator) {
         let now = sky.world.now();
+        self.lookout.watch(sky);
         if self.lands_at.is_some_and(|at| now >= at) {
             self.lands_at = None;
             if let Some((right_m, ahead_m)) = clear_of_others(sky) {
-                sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing_aside(right_m, ahead_m)));
+                seat(sky, Synthetic::landing_aside(right_m, ahead_m));
             }
         }
         if self.stopped && !self.called_down && is_down_unnoticed(sky) {
@@ -92,7 +98,7 @@ impl Pilot {
     fn stop(&mut self, sky: &mut Sky, operator: &mut Operator, hover: Duration) {
         if sky.world.truth(FIRST).landed {
             // The leader stays on the ground, and the followers that wait for it get a command.
-            sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing(Duration::ZERO)));
+            seat(sky, Synthetic::landing(Duration::ZERO));
             self.called_down = true;
             call_down(sky, operator);
             return;
@@ -100,8 +106,15 @@ impl Pilot {
         let now = sky.world.now();
         sky.disturb_until(now + hover);
         self.lands_at = Some(now + hover);
-        sky.world.seat(FIRST, Sticks::Synthetic(Synthetic::landing(hover)));
+        seat(sky, Synthetic::landing(hover));
         sky.note(&format!("the pilot stops, and lands {:.0} s later", hover.as_secs_f64()));
+    }
+}
+
+/// Lets the pilot fly this programme, unless the mode switch of the leader was turned by hand.
+fn seat(sky: &mut Sky, programme: Synthetic) {
+    if sky.struck[FIRST].pilot.is_none() {
+        sky.world.seat(FIRST, Sticks::Synthetic(programme));
     }
 }
 
@@ -142,11 +155,18 @@ fn clear_of_others(sky: &Sky) -> Option<(f64, f64)> {
     let leader = sky.world.truth(FIRST);
     let here = frame.to_local(leader.position).truncate();
     let off = |i: usize| here - frame.to_local(sky.world.truth(i).position).truncate();
-    let nearest = (1..sky.size()).map(off).min_by(|a, b| a.length().total_cmp(&b.length()))?;
-    if nearest.length() > CLEAR_BELOW_M {
+    let offs: Vec<DVec2> = (1..sky.size()).map(off).collect();
+    if offs.iter().all(|off| off.length() > CLEAR_BELOW_M) {
         return None;
     }
-    let away = nearest.normalize_or(DVec2::Y);
+    // Away from all, not from the nearest towards another.
+    let least_m =
+        |to: DVec2| offs.iter().map(|off| (*off + to * ASIDE_M).length()).fold(f64::INFINITY, f64::min);
+    let directions = (0..16).map(|n| {
+        let (sin, cos) = libm::sincos(std::f64::consts::TAU * f64::from(n) / 16.0);
+        DVec2::new(sin, cos)
+    });
+    let away = directions.max_by(|a, b| least_m(*a).total_cmp(&least_m(*b)))?;
     let (sin, cos) = leader.heading_rad.sin_cos();
     Some((away.x * cos - away.y * sin, away.x * sin + away.y * cos))
 }

@@ -300,6 +300,8 @@ impl Sky {
             self.world.inflict(since, Fault::PilotTakes { vehicle, mode });
             return;
         }
+        // A transmitter has one switch: who turns it flies the aircraft from now on.
+        self.world.unseat(vehicle);
         let before = self.struck[vehicle].pilot.filter(|taken| taken.mode == mode);
         let turns = 1 + before.map_or(0, |taken| taken.turns);
         self.struck[vehicle].pilot = Some(Taken { mode, since, was_armed: truth.armed, turns });

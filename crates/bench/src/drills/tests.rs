@@ -287,6 +287,57 @@ fn a_pilot_is_judged_by_what_can_be_known_of_him() {
     }
 }
 
+/// Drills in which the leader flew into a follower that held: its way to the slot was not free, it
+/// received no leader, or it stood still ahead of the leader each time that it began to follow.
+#[test]
+fn followers_that_hold_make_way_for_their_leader() {
+    for (kind, seed) in [
+        (Kind::FollowSlaveKilled, 7_400_022),
+        (Kind::FollowLoss, 7_400_004),
+        (Kind::FollowBursts, 7_400_013),
+        (Kind::FollowBursts, 7_400_042),
+        (Kind::FollowLeaderSilent, 7_400_133),
+        (Kind::AnyTwoFollowMe, 7_400_007),
+    ] {
+        let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
+/// Drills in which a pilot flew the leader blindly into aircraft that the operator held, that
+/// another pilot flew, or that returned for a lost transmitter; landed next to one on the ground;
+/// or turned one mode switch to two modes.
+#[test]
+fn the_pilot_of_a_leader_looks_out_for_other_aircraft() {
+    for (kind, seed) in [
+        (Kind::FollowAbortAll, 7_400_013),
+        (Kind::FollowPilotTakes, 7_400_041),
+        (Kind::OneTransmitter, 7_400_071),
+        (Kind::Jammer, 7_400_006),
+        (Kind::AnyTwoFollowMe, 7_400_094),
+    ] {
+        let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
+        assert!(outcome.is_good() && outcome.separation_min_m > 5.0, "{}", story(&outcome));
+    }
+}
+
+/// A drill in which the operator commanded a return behind a pilot, which every aircraft refuses.
+#[test]
+fn behind_a_pilot_the_operator_lands_and_does_not_return() {
+    let seed = 7_500_043;
+    let outcome = drill(Kind::AnyTwoFollowMe, seed, Conditions::field(seed)).unwrap();
+    assert!(outcome.is_good(), "{}", story(&outcome));
+}
+
+/// Drills in which a rule took a leader that only sends for one that its followers lost.
+#[test]
+fn a_deaf_leader_is_followed() {
+    for seed in [7_400_041, 7_400_074] {
+        let outcome = drill(Kind::FollowRadio, seed, Conditions::field(seed)).unwrap();
+        assert!(outcome.is_good(), "{}", story(&outcome));
+    }
+}
+
 /// Drills that were unsafe once: of two that had lost each other, one flew aside to land past where it had last known the other,
 /// which did the same (2.16 m).
 #[test]

@@ -5,13 +5,16 @@ use core::f64::consts::TAU;
 use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant};
 use wingbeat_wire::{Coordinates, Message, Point, Refused};
 
+use super::encounter::LeaderPath;
 use super::{Config, Landing, LeaderLost, State};
 use crate::swarm::plan::{self, position};
 use crate::swarm::rejoin::LISTENS;
 use crate::swarm::timer::{Timer, TimerSet};
 use crate::swarm::view::FormationCenter;
 use crate::swarm::{self, Abort, Host, Reason, Transition, Trigger, Urgency};
-use crate::{Action, Actions, Command, Handling, Input, Order, StateId, Telemetry, Text, push, text};
+use crate::{
+    Action, Actions, Command, Handling, Input, Order, Severity, StateId, Telemetry, Text, push, text,
+};
 
 /// The leader is at height from this part of [`Config::height_m`] on, as a climb is over there.
 const AT_HEIGHT: f64 = 0.95;
@@ -27,6 +30,8 @@ const LEAP_M: f64 = 20.0;
 const LANDING_CALL: Duration = Duration::from_secs(10);
 /// The leader is expected to fly on for so long as it did between its last two datagrams; older ones tell nothing.
 const LEADER_MOVES_FOR: Duration = Duration::from_secs(5);
+/// A leader that was received this long ago may still fly as it did.
+const LEADER_KNOWN_FOR: Duration = Duration::from_secs(20);
 /// How far from its own position a slave searches for a free landing site, metres.
 const SITE_RINGS_M: [f64; 3] = [10.0, 15.0, 20.0];
 /// Where motion is shaped no slave flies faster (`WPNAV_SPEED` of ArduCopter 4.x), metres per second; its leader may be as fast.
@@ -69,6 +74,8 @@ pub(super) struct Guidance {
     is_fresh: bool,
     /// It holds because another stands on its way to its slot, or because it does not receive its leader (slave).
     gives_way: bool,
+    /// The position to which it moved off the leader's path while it holds (slave).
+    aside: Option<Point>,
     /// Until when it may take to catch up with its slot, after it did not receive its leader (slave).
     catches_up_until: Option<Instant>,
     /// Its companion was restarted in flight: it holds as one that has lost its leader, and follows it again from then on (slave).
@@ -98,6 +105,7 @@ impl Guidance {
             received_before: None,
             is_fresh: false,
             gives_way: false,
+            aside: None,
             catches_up_until: None,
             rejoins_at: None,
             was_up: false,
@@ -279,12 +287,57 @@ impl Guidance {
     /// Returns the distance from its slot within which a follower has caught up, in metres. Behind a fast leader a healthy follower
     /// is tens of metres behind all the time.
     fn near_slot_m(&self) -> f64 {
-        let leader_m_s = self.received.zip(self.received_before).map_or(0.0, |((at, to), (before, from))| {
+        let leader_m_s = self.leader_velocity_m_s().length();
+        (self.config.swarm.distance_m / 2.0).max(self.config.lag_m(leader_m_s, self.handling))
+    }
+
+    /// Returns the velocity of the leader between its last two datagrams, in m/s east and north;
+    /// zero where they are far apart.
+    fn leader_velocity_m_s(&self) -> DVec2 {
+        self.received.zip(self.received_before).map_or(DVec2::ZERO, |((at, to), (before, from))| {
             let took_s = at.since(before).as_secs_f64();
             let is_recent = at.since(before) <= LEADER_MOVES_FOR;
-            if is_recent { distance_m(from.at, to.at) / took_s.max(0.1) } else { 0.0 }
-        });
-        (self.config.swarm.distance_m / 2.0).max(self.config.lag_m(leader_m_s, self.handling))
+            if is_recent { way_m(from.at, to.at) / took_s.max(0.1) } else { DVec2::ZERO }
+        })
+    }
+
+    /// Returns the leader by now and as it moves past this follower, if it was received lately, and
+    /// the position of the follower: where it holds, or where it is and flies on.
+    fn leader_past(&self, swarm: &Swarm, now: Instant) -> Option<(LeaderPath, Point)> {
+        let (at, c) = self.received.filter(|(at, _)| now.since(*at) <= LEADER_KNOWN_FOR)?;
+        let own = swarm.ownship().telemetry()?;
+        let holds = self.gives_way || swarm.state() != State::Flying(GuidanceState::Following);
+        let (stand, own_m_s) = match self.aside {
+            Some(site) => (site, DVec2::ZERO),
+            None if holds => (own.point(), DVec2::ZERO),
+            None => (own.point(), own.velocity_m_s.truncate()),
+        };
+        let velocity_m_s = self.leader_velocity_m_s();
+        let moved_m = velocity_m_s * now.since(at).as_secs_f64();
+        let at = plan::moved(c.at, moved_m.x, moved_m.y);
+        Some((LeaderPath { at, velocity_m_s: velocity_m_s - own_m_s }, stand))
+    }
+
+    /// Returns whether the leader flies towards this follower.
+    fn is_met_by_leader(&self, swarm: &Swarm, now: Instant) -> bool {
+        let clear_m = swarm.config().clear_m();
+        self.leader_past(swarm, now)
+            .is_some_and(|(leader, stand)| leader.sites_off(stand, clear_m).next().is_some())
+    }
+
+    /// Returns a position off the path on which the leader flies towards this follower, with a free
+    /// way to it.
+    fn site_off_leader(&self, swarm: &Swarm, now: Instant) -> Option<Point> {
+        let (leader, stand) = self.leader_past(swarm, now)?;
+        let ahead_m = self.leader_velocity_m_s() * LEADER_MOVES_FOR.as_secs_f64();
+        let ahead = plan::moved(leader.at, ahead_m.x, ahead_m.y);
+        let (clearance, limits) = (swarm.clearance(), swarm.config());
+        let home = swarm.ownship().home();
+        leader.sites_off(stand, limits.clear_m()).find(|&site| {
+            home.is_none_or(|home| distance_m(home, site) <= limits.distance_most_m)
+                && !clearance.is_way_occupied(now, site)
+                && !clearance.is_way_crossed(site, (leader.at, ahead))
+        })
     }
 
     /// As configured.
@@ -389,6 +442,11 @@ impl Guidance {
             }
             State::Flying(GuidanceState::Ready) => text!("in slot {slot}, waiting for the leader"),
             State::Flying(GuidanceState::FollowMe) => text!("flown by its pilot, broadcasting its position"),
+            State::Flying(GuidanceState::Following | GuidanceState::LeaderLost { .. })
+                if self.aside.is_some() =>
+            {
+                text!("slot {slot}: moved aside of the leader, holding until the way to the slot is free")
+            }
             State::Flying(GuidanceState::Following) if self.gives_way => {
                 text!("slot {slot}: holding until the leader is received and the way to the slot is free")
             }
@@ -425,6 +483,15 @@ impl Guidance {
         if !core::mem::replace(&mut self.gives_way, true) {
             push(out, Action::Order(Order::Hold));
         }
+    }
+
+    /// Moves off the path of the leader. The leader is its pilot's, and this follower holds without
+    /// that pilot knowing.
+    fn make_way(&mut self, swarm: &Swarm, now: Instant, out: &mut Actions) {
+        let Some(site) = self.site_off_leader(swarm, now) else { return };
+        self.aside = Some(site);
+        push(out, Action::Log(Severity::Warning, text!("the leader flies towards here: moving aside")));
+        push(out, Action::Order(Order::FlyTo(site)));
     }
 }
 
@@ -483,6 +550,7 @@ impl Host for Guidance {
     fn enter(&mut self, swarm: &mut Swarm, now: Instant, old: State, out: &mut Actions) -> Option<Urgency> {
         self.slot_m = planned_slot_m(swarm);
         (self.gives_way, self.rejoins_at, self.catches_up_until) = (false, None, None);
+        self.aside = None;
         let State::Flying(flight) = swarm.state() else { return None };
         if let (GuidanceState::Following, State::Flying(GuidanceState::LeaderLost { .. })) = (flight, old) {
             self.catches_up_until = Some(swarm.config().patience_after(now));
@@ -507,8 +575,11 @@ impl Host for Guidance {
 
     /// A slave flies after the last coordinates, unless another stands on the way: then it holds until that one has landed, or
     /// the leader has led it past. It holds as well where it does not receive its leader, and then flies to its slot only
-    /// while no other crosses its way.
+    /// while no other crosses its way. While it holds it makes way for the leader.
     fn act(&mut self, swarm: &mut Swarm, now: Instant, _: &Input<'_>, out: &mut Actions) -> Option<Urgency> {
+        if matches!(swarm.state(), State::Flying(GuidanceState::LeaderLost { .. })) && !swarm.is_master() {
+            self.make_way(swarm, now, out);
+        }
         if swarm.state() != State::Flying(GuidanceState::Following) {
             return None;
         }
@@ -518,19 +589,21 @@ impl Host for Guidance {
             }
             let target = self.received.and_then(|(_, c)| slot_around(swarm, c));
             let is_occupied = match self.catches_up_until {
-                Some(_) => !self.is_way_free(swarm, now),
+                Some(_) => !self.is_way_free(swarm, now) || self.is_met_by_leader(swarm, now),
                 None => target.is_some_and(|to| swarm.clearance().is_way_occupied(now, to)),
             };
             if is_occupied {
                 self.is_fresh = true;
                 self.hold(out);
+                self.make_way(swarm, now, out);
                 return None;
             }
-            self.gives_way = false;
+            (self.gives_way, self.aside) = (false, None);
             swarm.fly_to(now, target, out);
         } else if self.is_without_word(now) {
             self.catches_up_until.get_or_insert(swarm.config().patience_after(now));
             self.hold(out);
+            self.make_way(swarm, now, out);
         }
         None
     }
@@ -697,13 +770,17 @@ pub(super) fn heading_of(telemetry: &Telemetry) -> Option<f64> {
 
 /// Returns the position of the leader after [`LEADER_MOVES_FOR`] if it flies on as it did between two datagrams.
 fn moved_on(from: Point, to: Point, took: Duration) -> Point {
-    let way_m = Frame::new(position(from)).to_local(position(to)).truncate();
-    let on_m = way_m * (LEADER_MOVES_FOR.as_secs_f64() / took.as_secs_f64().max(0.1));
+    let on_m = way_m(from, to) * (LEADER_MOVES_FOR.as_secs_f64() / took.as_secs_f64().max(0.1));
     plan::moved(to, on_m.x, on_m.y)
 }
 
+/// Returns the way from one point to another over the ground, in metres east and north.
+fn way_m(from: Point, to: Point) -> DVec2 {
+    Frame::new(position(from)).to_local(position(to)).truncate()
+}
+
 fn distance_m(a: Point, b: Point) -> f64 {
-    Frame::new(position(a)).to_local(position(b)).truncate().length()
+    way_m(a, b).length()
 }
 
 #[cfg(test)]

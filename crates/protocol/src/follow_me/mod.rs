@@ -18,6 +18,7 @@
 //! `docs/protocols/follow-me.md`.
 
 mod config;
+mod encounter;
 mod guidance;
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::swarm::plan::position;
 use crate::{Order, Severity, Telemetry};
 
 mod table;
+mod way;
 
 struct Craft {
     follow: FollowMe,

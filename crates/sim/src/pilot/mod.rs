@@ -71,4 +71,13 @@ impl Pilot {
             Self::Synthetic(pilot) => pilot.sticks(Instant::ZERO + flown, seen),
         }
     }
+
+    /// Holds other sticks for so long, from the next look on, because of something that the pilot
+    /// sees. A recording is blind.
+    pub fn divert(&mut self, sticks: Sticks, time: Duration) {
+        match self {
+            Self::Trace(_) => {}
+            Self::Synthetic(pilot) => pilot.divert(sticks, time),
+        }
+    }
 }

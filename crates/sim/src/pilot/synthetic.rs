@@ -36,12 +36,21 @@ enum Movement {
     Land,
 }
 
+/// Sticks that interrupt a programme.
+#[derive(Clone, Debug, PartialEq)]
+struct Diversion {
+    sticks: Sticks,
+    time: Duration,
+    since: Option<Instant>,
+}
+
 /// A pilot with a programme.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Synthetic {
     programme: Vec<Movement>,
     movement: usize,
     since: Option<Instant>,
+    diversion: Option<Diversion>,
 }
 
 /// Full stick.
@@ -54,7 +63,7 @@ fn pushed(right_us: i16, forward_us: i16) -> Sticks {
 
 impl Synthetic {
     fn of(programme: Vec<Movement>) -> Self {
-        Self { programme, movement: 0, since: None }
+        Self { programme, movement: 0, since: None, diversion: None }
     }
 
     /// The published flight's shape. The seed varies the length of legs and rests by a few per cent.
@@ -159,8 +168,23 @@ impl Synthetic {
         ])
     }
 
+    /// Holds other sticks for so long. A leg that they interrupt is over, any other movement
+    /// continues after them.
+    pub(super) fn divert(&mut self, sticks: Sticks, time: Duration) {
+        self.diversion = Some(Diversion { sticks, time, since: None });
+    }
+
     /// The sticks now.
     pub(super) fn sticks(&mut self, now: Instant, seen: &Truth) -> Sticks {
+        if let Some(diversion) = &mut self.diversion {
+            if now.since(*diversion.since.get_or_insert(now)) < diversion.time {
+                return diversion.sticks;
+            }
+            self.diversion = None;
+            self.since = None;
+            let is_leg = matches!(self.programme.get(self.movement), Some(Movement::Hold { .. }));
+            self.movement += usize::from(is_leg);
+        }
         loop {
             let since = *self.since.get_or_insert(now);
             let held = now.since(since);

@@ -97,8 +97,8 @@ impl Rule for LeaderLost {
 
     fn on_step(&mut self, run: &Run) -> Option<String> {
         let (sky, now) = (&run.sky, run.sky.world.now());
-        let lost_at = run.faults.lost_at(FIRST)?;
         (0..run.sky.size()).find_map(|i| {
+            let lost_at = run.faults.lost_at(FIRST, i)?;
             let state = sky.world.agent_of(i).view().state;
             let follows = matches!(state, StateId::WaitMaster | StateId::Following);
             let is_late = now > self.decided_by(lost_at, sky.progress.since(i));

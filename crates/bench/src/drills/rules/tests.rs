@@ -77,7 +77,7 @@ fn followers_that_hesitate_or_stray_and_a_flight_without_an_end_break_a_rule() {
         task.refresh = Duration::from_millis(500);
     }
     slow.rules = Rules::of(Kind::FollowLeaderKilled, &published);
-    step_until(&mut slow, |drill| drill.run.faults.lost_at(FIRST).is_some());
+    step_until(&mut slow, |drill| drill.run.faults.lost_at(FIRST, 1).is_some());
     let lost_at = slow.run.sky.world.now();
     step_until(&mut slow, |drill| drill.run.sky.world.now() > lost_at + Duration::from_secs(30));
     assert_eq!(broken(slow.rules), [vec!["leader lost"], vec![]]);

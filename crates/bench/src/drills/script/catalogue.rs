@@ -121,9 +121,21 @@ pub(super) fn any_two(dice: &mut Dice, protocol: Protocol, aircraft: usize) -> V
         };
         first = first.or(Some((at, stage, delay)));
         let acts = single(dice, whose, aircraft);
-        steps.extend(acts.into_iter().map(|act| Step { whose: at, stage, delay, act }));
+        let acts = acts.into_iter().map(|act| permitted(act, protocol));
+        steps.extend(acts.map(|act| Step { whose: at, stage, delay, act }));
     }
     steps
+}
+
+/// Returns an act that this protocol permits: behind a pilot *Return* is refused (FOLLOW-09), and
+/// the operator lands the aircraft, as the refusal asks for.
+fn permitted(act: Act, protocol: Protocol) -> Act {
+    match act {
+        Act::Press(Command::Return, role) if protocol == Protocol::FollowMe => {
+            Act::Press(Command::Land, role)
+        }
+        other => other,
+    }
 }
 
 /// Draws a fault of one aircraft's radio: it is dead, mute or deaf, for a while or for good.
