@@ -64,6 +64,9 @@ fn strike(sky: &mut Sky, vehicle: usize, fault: Fault, ends_at: Instant) {
     if !matches!(fault, Fault::EstimateDrifts { .. } | Fault::GustFront { .. }) {
         struck.until = struck.until.max(ends_at);
     }
+    if let Fault::RadioSilent { until, .. } = fault {
+        struck.radio_until = struck.radio_until.max(until);
+    }
     struck.restarts |= matches!(fault, Fault::DaemonRestarts { .. });
     if is_in_flight {
         struck.falls |= matches!(fault, Fault::MotorsFail { .. } | Fault::AutopilotReboots { .. });
@@ -171,12 +174,17 @@ impl Faults {
                 let vehicle = sky.index(role);
                 self.lose_radio(vehicle, Direction::Both, now);
                 sky.struck[vehicle].falls |= death == Death::Falls && !sky.world.motion(vehicle).landed;
+                if death == Death::Radio {
+                    sky.struck[vehicle].radio_until = Instant::NEVER;
+                }
                 sky.world.inflict(now, death.fault(vehicle));
                 format!("aircraft {}: {}", vehicle + 1, death.describe())
             }
             Act::Silence(role, lasts) => {
                 let vehicle = sky.index(role);
                 sky.disturb_until(now + lasts);
+                let struck = &mut sky.struck[vehicle];
+                struck.radio_until = struck.radio_until.max(now + lasts);
                 sky.world
                     .inflict(now, Fault::RadioSilent { vehicle, lost: Direction::Both, until: now + lasts });
                 format!("aircraft {}: its radio is silent for {:.1} s", vehicle + 1, lasts.as_secs_f64())

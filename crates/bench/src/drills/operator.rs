@@ -1,5 +1,6 @@
 //! The operator of a drill: presses *Setup* and *Start*, ends a *Hold* after a while, and lands a swarm that does not
-//! land without help.
+//! land without help. *Setup* and *Start* reach no MBCAP aircraft whose radio is dead, mute or
+//! deaf.
 
 use wingbeat_agent::{Command, Phase, Reply};
 use wingbeat_autopilot::copter::Mode;
@@ -38,7 +39,7 @@ pub(super) struct Operator {
     set_up: Vec<bool>,
     /// Whether *Start* was accepted; one per swarm.
     started: Vec<bool>,
-    /// Where it was refused, and is pressed again.
+    /// Where it was refused or waits for a radio, and is pressed again.
     start_refused: Vec<bool>,
     hold_until: Vec<Option<Instant>>,
     presses: Vec<Press>,
@@ -135,7 +136,7 @@ impl Operator {
         let is_pressing = now.as_micros().is_multiple_of(PRESS_PERIOD.as_micros() as u64);
         if is_pressing {
             for i in 0..sky.count() {
-                if !self.set_up[i] && sky.world.phase(i) == Phase::Start {
+                if !self.set_up[i] && sky.world.phase(i) == Phase::Start && !sky.is_grounded(i) {
                     self.set_up[i] = self.press(&mut sky.world, i, Command::Setup);
                 }
             }
@@ -143,7 +144,8 @@ impl Operator {
         if is_pressing {
             for i in 0..sky.count() {
                 self.care_for(sky, i);
-                if self.start_refused[i] && sky.world.phase(i) == Phase::Ready {
+                let is_ready = sky.world.phase(i) == Phase::Ready && !sky.is_grounded(i);
+                if self.start_refused[i] && is_ready {
                     self.start_refused[i] = !self.press(&mut sky.world, i, Command::Start);
                 }
             }
@@ -190,17 +192,20 @@ impl Operator {
     fn start(&mut self, sky: &mut Sky, swarm: usize) {
         let size = sky.size();
         let members: Vec<usize> = (swarm * size..(swarm + 1) * size).filter(|&i| sky.lives(i)).collect();
-        let ready: Vec<usize> =
-            members.iter().copied().filter(|&i| sky.world.phase(i) == Phase::Ready).collect();
+        let is_ready = |&i: &usize| sky.world.phase(i) == Phase::Ready && !sky.is_grounded(i);
+        let ready: Vec<usize> = members.iter().copied().filter(is_ready).collect();
         let is_settled = |&i: &usize| {
             matches!(sky.world.phase(i), Phase::Ready | Phase::Finished | Phase::Aborted)
                 || sky.has_forgotten(i)
+                || sky.is_grounded(i)
                 || sky.is_left_behind(i, &ready)
         };
         if ready.is_empty() || !members.iter().all(is_settled) {
             return;
         }
         self.started[swarm] = true;
+        // These are started when their radios work again.
+        members.iter().filter(|&&i| sky.is_grounded(i)).for_each(|&i| self.start_refused[i] = true);
         for &i in &ready {
             self.start_refused[i] = !self.press(&mut sky.world, i, Command::Start);
         }

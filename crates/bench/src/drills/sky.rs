@@ -11,7 +11,7 @@ use wingbeat_sim::faults::Fault;
 use wingbeat_sim::world::{Record, World};
 use wingbeat_wire::VehicleId;
 
-use super::failure::{Began, Failure, FlightPhase};
+use super::failure::{Began, Failure, FlightPhase, Protocol};
 use super::progress::Progress;
 use super::script::{Act, Role, Script};
 use super::{Conditions, Kind};
@@ -39,6 +39,8 @@ pub(super) struct Struck {
     pub(super) pilot: Option<Taken>,
     /// Until then its companion or its autopilot cannot do what it is asked.
     pub(super) until: Instant,
+    /// Until then its radio is dead, mute or deaf.
+    pub(super) radio_until: Instant,
     /// How far its estimate may be off over the ground, metres.
     pub(super) off_m: f64,
     /// Whether its daemon forgot its flight.
@@ -249,6 +251,13 @@ impl Sky {
 
     pub(super) fn lives(&self, i: usize) -> bool {
         !self.world.is_dead(i)
+    }
+
+    /// Returns whether an aircraft that avoids others by radio stays on the ground: *Setup* and
+    /// *Start* come by HTTP over the same radio, which takes both directions.
+    pub(super) fn is_grounded(&self, i: usize) -> bool {
+        let avoids = Protocol::of(&self.script.scenario) == Protocol::Mbcap;
+        avoids && self.world.now() < self.struck[i].radio_until
     }
 
     /// All whose companions are not dead.
