@@ -166,7 +166,7 @@ mod tests {
     fn a_pilot_flies_aside_of_an_aircraft_that_comes() {
         let (own, other) = (flown([0.0, 0.0]), [seen([2.0, 29.0], [0.0, -5.0])]);
         let to_m_s = own.evades(&other);
-        assert!(to_m_s.x < -2.0, "to the other side: {to_m_s}");
+        assert!(to_m_s.x < -1.0 && to_m_s.y < -1.0, "to the other side and away: {to_m_s}");
         assert!(own.nearest_m(to_m_s, &other) > own.nearest_m(DVec2::ZERO, &other) + 5.0);
     }
 

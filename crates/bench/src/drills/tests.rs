@@ -414,6 +414,30 @@ fn what_drills_in_the_field_found_and_was_mended() {
     }
 }
 
+/// Drills under MBCAP-e in the world of a field that were unsafe or stuck once: an aircraft that
+/// gave way stood in the way of a peer that had moved aside meanwhile; one moved aside past its
+/// peer; one resumed and stopped for a silent one without end.
+#[test]
+fn aircraft_on_missions_of_their_own_keep_clear_where_radios_fail() {
+    for (kind, seed) in [
+        (Kind::MbcapRadio, 7_400_026),
+        (Kind::MbcapRadio, 7_400_073),
+        (Kind::MbcapDatagrams, 7_400_096),
+        (Kind::AnyTwoMbcap, 7_400_013),
+        (Kind::MbcapRadio, 7_400_066),
+        (Kind::MbcapRadio, 7_400_083),
+        // A mute aircraft gave way to one, and stood in the way of a third.
+        (Kind::MbcapRadio, 7_500_127),
+        // Its radio dies after its start, and before its motors run.
+        (Kind::MbcapRadio, 7_400_051),
+        // Its radio is dead before its start: it stays on the ground.
+        (Kind::MbcapRadio, 7_400_047),
+    ] {
+        let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
+        assert!(outcome.is_good(), "{}", story(&outcome));
+    }
+}
+
 /// Where the aircraft refuse a plan the drill gives them room, and flies.
 #[test]
 fn a_formation_that_is_refused_is_drawn_wider() {

@@ -26,6 +26,9 @@ const BEYOND_M: f64 = 0.1;
 const SLOW_M_S: f64 = 4.0;
 /// Time from a stop until the other, if it receives us, has said that it stops too: its period of checks and a beacon.
 const ANSWERS_WITHIN: Duration = Duration::from_millis(1_200);
+/// A peer that stands and receives that its way is free sets out within this time: a third flies
+/// through in a few seconds.
+pub(super) const PASSES_WITHIN: Duration = Duration::from_secs(30);
 
 impl Mbcap {
     /// Standing: out of the way of an aircraft that flies at us and does not answer, whatever its right of way, and of silent ones.
@@ -70,7 +73,11 @@ impl Mbcap {
             if !flies_on || !is_near {
                 return None;
             }
-            let way = self.neighbours.way_of(now, n, frame, self.receiver())?;
+            let mut way = self.neighbours.way_of(now, n, frame, self.receiver())?;
+            // It comes to rest at its position aside.
+            if n.beacon.state == Avoidance::MovingAside {
+                way.path.truncate(way.stays_at + 1);
+            }
             // Not behind it: the path begins where it is.
             if !way.may_be_near(here, noticed_m / v, clear_m, height_m) {
                 return None;
@@ -259,10 +266,7 @@ impl Mbcap {
         // It may hover at the end of its mission without end, or wait for us: this aircraft stands clear of its path, and lands
         // there.
         if too_long {
-            let transition = self
-                .lands_clear_of_silent(now)
-                .unwrap_or_else(|| ordering(Avoiding::EmergencyLand { conflict }, Order::Land));
-            return Some(Step { transition, outcome: Some(Outcome::DeadlockFailed) });
+            return Some(self.lands_alone(now, conflict));
         }
         // A mute peer learns that it may pass, where it is not received again soon.
         let is_gone =
@@ -316,6 +320,49 @@ impl Mbcap {
         let least_m = self.silent_room_m(now, here) - CLOSER_M;
         let mut shares = [0.25, 0.5, 0.75].into_iter();
         shares.all(|share| self.silent_room_m(now, here.lerp(to, share)) > least_m)
+    }
+
+    /// Returns whether the straight way to a position comes nearer to the courses of silent
+    /// aircraft than the safe distance, and nearer than the present position.
+    pub(super) fn nears_silent(&self, now: Instant, to: DVec2) -> bool {
+        let here = self.motion.here.truncate();
+        let least_m = (self.silent_room_m(now, here) - CLOSER_M).min(self.config.safe_distance_m());
+        let mut shares = [0.25, 0.5, 0.75, 1.0].into_iter();
+        shares.any(|share| self.silent_room_m(now, here.lerp(to, share)) <= least_m)
+    }
+
+    /// Returns whether the peer names this aircraft in its conflict and stands, although this
+    /// aircraft gave way long ago: it does not receive that.
+    pub(super) fn is_unheeded(&self, now: Instant, avoiding: Avoiding) -> bool {
+        let Avoiding::GoOnPlease { conflict, since, .. } = avoiding else { return false };
+        self.config.avoids_to_the_end
+            && now.since(since) > PASSES_WITHIN
+            && self.neighbours.get(conflict.peer).is_some_and(|peer| {
+                self.claims(peer)
+                    && peer.beacon.state == Avoidance::StandStill
+                    && peer.is_recent(now, self.config.beacon_validity)
+            })
+    }
+
+    /// Lands an aircraft that has waited too long, over all its conflicts, for aircraft that do not
+    /// receive it.
+    pub(super) fn lands_unheeded(
+        &self,
+        now: Instant,
+        conflict: Conflict,
+        avoiding: Avoiding,
+    ) -> Option<Step> {
+        let limit = self.config.deadlock.timeout(self.flight.planned_speed_m_s());
+        let too_long = self.alone_since.is_some_and(|since| now.since(since) > limit);
+        (too_long && self.is_unheeded(now, avoiding)).then(|| self.lands_alone(now, conflict))
+    }
+
+    /// Lands where it stands, or aside where that is too near to the courses of silent aircraft.
+    fn lands_alone(&self, now: Instant, conflict: Conflict) -> Step {
+        let transition = self
+            .lands_clear_of_silent(now)
+            .unwrap_or_else(|| ordering(Avoiding::EmergencyLand { conflict }, Order::Land));
+        Step { transition, outcome: Some(Outcome::DeadlockFailed) }
     }
 
     /// Landing away from the courses of silent aircraft, where it stands too near to one and a clear position is in reach.

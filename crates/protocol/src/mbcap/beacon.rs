@@ -100,9 +100,15 @@ impl LastCourse {
 }
 
 impl Mbcap {
+    /// Returns whether its flight was ordered and has not begun: a radio that dies before the
+    /// motors run leaves a mission that the others have to know.
+    fn is_ordered_up(&self) -> bool {
+        self.config.avoids_to_the_end && self.flight.state() == State::TakingOff
+    }
+
     /// Returns where its flight controller flies; nothing where that is not known.
     fn ahead(&self) -> Option<Ahead> {
-        if !self.flight.is_armed() {
+        if !(self.flight.is_armed() || self.is_ordered_up()) {
             return Some(Ahead::Down);
         }
         let mission = || match self.is_returning() {
@@ -138,7 +144,8 @@ impl Mbcap {
     pub(super) fn broadcast_course(&mut self, now: Instant, out: &mut Actions) {
         let Some(local) = &self.local else { return };
         let has_just_landed = self.disarmed_at.is_some_and(|at| now.since(at) <= DOWN_FOR);
-        if !(self.flight.is_armed() || has_just_landed) || now.since(self.motion.measured_at) > REPORT_HOLDS {
+        let is_in_flight = self.flight.is_armed() || self.is_ordered_up();
+        if !(is_in_flight || has_just_landed) || now.since(self.motion.measured_at) > REPORT_HOLDS {
             return;
         }
         let Some(ahead) = self.ahead() else { return };
@@ -278,7 +285,7 @@ impl Mbcap {
         let Some(shown) = shown(state, self.flight.speed_m_s() < self.config.prediction.moving_m_s) else {
             return;
         };
-        let (Some(local), true) = (&self.local, self.flight.is_armed()) else {
+        let (Some(local), true) = (&self.local, self.flight.is_armed() || self.is_ordered_up()) else {
             return;
         };
         // Others treat an aircraft that does not know where it is as they treat a silent one.

@@ -73,7 +73,7 @@ impl From<Transition<Avoiding>> for Step {
 }
 
 /// Whether only its current location counts.
-fn stands(n: &Neighbour) -> bool {
+pub(super) fn stands(n: &Neighbour) -> bool {
     matches!(n.beacon.state, Avoidance::StandStill | Avoidance::GoOnPlease)
 }
 
@@ -89,7 +89,7 @@ pub(super) enum Aside {
 }
 
 /// Returns the point of a straight way that is nearest to a position.
-fn nearest(at: DVec2, from: DVec2, to: DVec2) -> DVec2 {
+pub(super) fn nearest(at: DVec2, from: DVec2, to: DVec2) -> DVec2 {
     let way = to - from;
     let share = (at - from).dot(way) / way.length_squared().max(f64::MIN_POSITIVE);
     from + way * share.clamp(0.0, 1.0)
@@ -254,14 +254,18 @@ impl Mbcap {
                 .or_else(|| self.leaves_ways(now, avoiding).map(Step::from))
                 .or_else(|| self.check_clear(now, conflict, began_at, avoiding))
                 .or_else(|| self.check_right_of_way(now, avoiding).map(Step::from)),
-            Avoiding::MovingAside { conflict, since, .. } => {
-                let third = || self.check_third(now, conflict, Avoidance::MovingAside).map(Step::from);
-                self.check_peer(now, since, avoiding).or_else(third)
+            Avoiding::MovingAside { conflict, since, aside, .. } => {
+                let third = || self.check_third(now, conflict, Avoidance::MovingAside);
+                let peer = || self.stops_before_peer(now, conflict, aside);
+                self.check_peer(now, since, avoiding).or_else(|| third().or_else(peer).map(Step::from))
             }
             Avoiding::GoOnPlease { conflict, since, event } => {
                 let clear = || self.check_clear(now, conflict, since, avoiding);
                 let leaves = || self.leaves_ways(now, avoiding).map(Step::from);
-                self.check_peer(now, since, avoiding).or_else(leaves).or_else(clear).or_else(|| {
+                let lands = || self.lands_unheeded(now, conflict, avoiding);
+                let again = || self.gives_way_again(now, conflict, since).map(Step::from);
+                let first = self.check_peer(now, since, avoiding).or_else(lands).or_else(leaves);
+                first.or_else(clear).or_else(again).or_else(|| {
                     let newest = self.neighbours.get(conflict.peer).map(|peer| peer.beacon.event);
                     let has_passed = event.is_some() && newest.is_some() && newest != event;
                     let goes = has_passed && !self.meets_a_mover(now, conflict.peer);
@@ -600,7 +604,9 @@ impl Mbcap {
                 if let Some(conflict) = self.stands_ahead(now, peer.id) {
                     return Some(to(Avoiding::StandStill { conflict, began_at, since: now, is_aside }));
                 }
-                if self.meets_a_mover(now, peer.id) {
+                // It has the time to leave a way that it did not know.
+                let stays = || now.since(began_at) < CLAIMS_WITHIN && self.passes_near(peer);
+                if self.meets_a_mover(now, peer.id) || stays() {
                     return None;
                 }
                 self.resumed(avoiding, AfterResume::Overtaking)
@@ -624,7 +630,12 @@ impl Mbcap {
     }
 
     /// Out of the way (c) or aside (d).
-    fn give_way(&self, now: Instant, conflict: Conflict, peer: &Neighbour) -> Option<Transition<Avoiding>> {
+    pub(super) fn give_way(
+        &self,
+        now: Instant,
+        conflict: Conflict,
+        peer: &Neighbour,
+    ) -> Option<Transition<Avoiding>> {
         let frame = self.frame()?;
         let mut path: Vec<DVec2, LOCATIONS_MAX> =
             peer.locations(frame).iter().map(|l| l.truncate()).collect();
@@ -655,14 +666,20 @@ impl Mbcap {
         let here = self.motion.here.truncate();
         let Some(aside) = aside::place(here, path, &rules) else { return Aside::Here };
         let is_crossed = |aside| self.crosses_one_that_passes(now, aside);
-        if !self.config.passing_judges || !(self.is_taken(now, conflict, aside) || is_crossed(aside)) {
+        let peer = self.neighbours.get(conflict.peer).filter(|peer| !self.is_moving(peer));
+        let is_taken = |aside| {
+            self.is_taken(now, conflict, aside)
+                || self.nears_silent(now, aside)
+                || peer.is_some_and(|peer| self.is_next_to_way(peer, aside))
+        };
+        if !self.config.passing_judges || !(is_taken(aside) || is_crossed(aside)) {
             return Aside::At(aside);
         }
         // On the other side of the path, unless another stands there too.
         let across = here - (aside - here).normalize_or_zero() * (2.0 * safe_distance_m);
         let other = aside::place(across, path, &rules).unwrap_or(across);
         match [other, aside].map(is_crossed) {
-            [false, _] if !self.is_taken(now, conflict, other) => Aside::At(other),
+            [false, _] if !is_taken(other) => Aside::At(other),
             [_, false] => Aside::At(aside),
             [_, true] => Aside::Barred,
         }
@@ -699,16 +716,8 @@ impl Mbcap {
 
     /// Whether a third stands on the straight way to a position aside, or next to it.
     pub(super) fn is_taken(&self, now: Instant, conflict: Conflict, aside: DVec2) -> bool {
-        let (here, clear_m) = (self.motion.here, self.config.passing_distance_m());
-        let way = aside - here.truncate();
         let stands = |n: &&Neighbour| n.id != conflict.peer && !self.is_moving(n);
-        self.clear_neighbours(now).filter(stands).any(|n| {
-            let there = n.at.truncate() - here.truncate();
-            // Away from one that stands near is out of its way.
-            let nearest_m = clear_m.min(there.length() - CLOSER_M);
-            nearest(there, DVec2::ZERO, way).distance(there) < nearest_m
-                && libm::fabs(n.at.z - here.z) < self.config.risk.height_m
-        })
+        self.clear_neighbours(now).filter(stands).any(|n| self.is_next_to_way(n, aside))
     }
 
     /// The mission is over: landing, aside where another has landed, lands or stands.

@@ -26,6 +26,7 @@ mod beacon;
 pub mod config;
 mod decide;
 mod kept;
+mod moved;
 mod neighbours;
 pub mod predict;
 mod radio;
@@ -106,6 +107,10 @@ pub struct Mbcap {
     tally: Tally,
     evidence: Evidence,
 }
+
+/// An aircraft that resumes its mission for less than this time between two waits for silent
+/// aircraft has not passed them.
+const WAITS_AGAIN_WITHIN: Duration = Duration::from_secs(30);
 
 /// The way home.
 #[derive(Clone, Copy, Debug)]
@@ -398,6 +403,10 @@ impl Mbcap {
         // A pilot who takes it over may begin the flight.
         let is_begun_by_another = self.local.is_none() && matches!(new, State::Aborted(_));
         let takes_off = matches!((old, new), (State::SetupFinished, State::TakingOff));
+        if old == State::TakingOff && flying(new).is_none() && !self.flight.is_armed() {
+            // The course of its mission was broadcast already.
+            self.disarmed_at = Some(now);
+        }
         if takes_off || is_begun_by_another {
             self.begin_flight(takes_off);
         }
@@ -409,14 +418,18 @@ impl Mbcap {
         }
     }
 
-    /// Notes since when it waits for silent aircraft.
+    /// Notes since when it waits for aircraft that are silent or do not take the way that it gives.
     fn watch_alone(&mut self, now: Instant) {
         self.alone_since = match self.avoiding() {
             Some(
-                Avoiding::StandStill { conflict, .. }
+                avoiding @ (Avoiding::StandStill { conflict, .. }
                 | Avoiding::MovingAside { conflict, .. }
-                | Avoiding::GoOnPlease { conflict, .. },
-            ) if self.is_silent(now, conflict.peer) => self.alone_since.or(Some(now)),
+                | Avoiding::GoOnPlease { conflict, .. }),
+            ) if self.is_silent(now, conflict.peer) || self.is_unheeded(now, avoiding) => {
+                self.alone_since.or(Some(now))
+            }
+            // A short flight between two waits is no end of the wait.
+            Some(Avoiding::Normal { since }) if now.since(since) <= WAITS_AGAIN_WITHIN => self.alone_since,
             Some(
                 Avoiding::Stopping { .. }
                 | Avoiding::StandStill { .. }
@@ -523,7 +536,7 @@ impl Mbcap {
             Avoiding::LandingAside { .. } => text!("another is at the landing site: landing aside"),
             Avoiding::GoOnPlease { .. } => text!("giving way to {peer}"),
             Avoiding::Overtaking { .. } => text!("passing {peer}"),
-            Avoiding::Resuming { .. } if self.is_returning() => text!("returning"),
+            Avoiding::Resuming { .. } if self.is_returning() => text!("returning: the conflict is over"),
             Avoiding::Resuming { .. } => text!("resuming the mission"),
             Avoiding::EmergencyLand { .. } => {
                 text!("landing: the conflict with {peer} was not solved")

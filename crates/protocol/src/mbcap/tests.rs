@@ -5,6 +5,7 @@ extern crate std;
 mod alone;
 mod driver;
 mod end;
+mod moved;
 mod table;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Silent and deaf aircraft: where the others go, and for how long they wait.
 
-use super::driver::{Driver, ELSEWHERE, HERE, THROUGH_US, beacon};
+use super::driver::{CLIMB, Driver, ELSEWHERE, HERE, THROUGH_US, beacon};
 use super::*;
 
 /// Returns the orders of some seconds, each with the second in which it was given.
@@ -264,4 +264,110 @@ fn mbcap_20_one_whose_home_is_not_known_broadcasts_no_course_home() {
         sent_at.sent_at() != driver.protocol.last_course.sent_at()
     };
     assert_eq!([courses_after(true), courses_after(false)], [true, false]);
+}
+
+/// The radio may die between the order and the first turn of the motors.
+#[test]
+fn mbcap_21_a_mission_is_broadcast_from_its_start_on_and_taken_back_where_the_take_off_fails() {
+    let mut driver = Driver::new(1, 2);
+    driver.set_up();
+    let seconds = |driver: &mut Driver, count: u32| {
+        let mut sent = Vec::new();
+        for _ in 0..count {
+            driver.now = driver.now + Duration::from_secs(1);
+            let mut actions = Actions::new();
+            driver.protocol.handle(driver.now, Input::Telemetry(driver.at), &mut actions);
+            sent.extend(actions.into_iter().filter_map(|action| match action {
+                Action::Broadcast { message, .. } => Some(message),
+                Action::Order(_) | Action::Refused(_) | Action::PassOn | Action::Log(..) => None,
+            }));
+        }
+        sent
+    };
+    let courses = |sent: &[Message]| {
+        let of = |m: &Message| if let Message::Course(course) = m { Some(course.lands) } else { None };
+        sent.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    assert!(seconds(&mut driver, 3).is_empty(), "no flight is ordered");
+    driver.command(Command::Start);
+    let sent = seconds(&mut driver, 2);
+    assert!(sent.iter().any(|m| matches!(m, Message::Beacon(beacon) if beacon.landing)), "{sent:?}");
+    assert_eq!(courses(&sent).first(), Some(&false), "{sent:?}");
+    driver.feed(Input::Failed(CLIMB));
+    let sent = seconds(&mut driver, 6);
+    assert!(courses(&sent).iter().all(|lands| *lands) && !courses(&sent).is_empty(), "{sent:?}");
+    assert!(seconds(&mut driver, 3).is_empty(), "it stays on the ground");
+}
+
+#[test]
+fn mbcap_21_a_short_flight_between_two_waits_for_a_silent_one_does_not_end_the_wait() {
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    driver.wait(40);
+    driver.protocol.alone_since = Some(driver.now);
+    let Some(Avoiding::Normal { since }) = driver.protocol.avoiding() else { panic!("on its mission") };
+    assert!(driver.now.since(since) > Duration::from_secs(30));
+    driver.wait(1);
+    assert_eq!(driver.protocol.alone_since, None, "on its mission for long");
+    let mut driver = Driver::new(1, 2);
+    driver.normal();
+    driver.protocol.alone_since = Some(driver.now);
+    driver.wait(15);
+    assert!(driver.protocol.alone_since.is_some());
+}
+
+/// The peer stands because of this aircraft and is not received by it: no conflict of the two is
+/// solved.
+#[test]
+fn mbcap_21_one_that_gave_way_and_is_not_received_lands_after_all_its_waits_together() {
+    let lands_after = |waited_s: u64| {
+        let mut driver = Driver::new(1, 2);
+        driver.now = Instant::from_secs(waited_s);
+        driver.go_on_please();
+        driver.protocol.alone_since =
+            (waited_s > 0).then(|| Instant::from_micros(driver.now.as_micros() - waited_s * 1_000_000));
+        let orders = ordered(&mut driver, 125, |d| d.mutual(Avoidance::StandStill, ELSEWHERE));
+        let [(second, Order::Land)] = orders[..] else { panic!("it lands: {orders:?}") };
+        second
+    };
+    assert!((119..=122).contains(&lands_after(0)), "{}", lands_after(0));
+    assert!((29..=33).contains(&lands_after(100)), "{}", lands_after(100));
+}
+
+/// A lower aircraft fell silent on a course 9 m south of this one.
+#[test]
+fn mbcap_16_one_that_gives_way_does_not_move_into_the_course_of_a_silent_one() {
+    let aside_of = |course_y: f64| {
+        let (x, y) = HERE;
+        let mut driver = Driver::new(2, 1);
+        driver.stand_still();
+        let conflict = Conflict { peer: VehicleId(3), risk: None };
+        let (began_at, since) = (driver.now, driver.now);
+        let stands = Avoiding::StandStill { conflict, began_at, since, is_aside: false };
+        driver.protocol.flight.apply(Some(decide::to(stands)), &mut Actions::new());
+        falls_silent(&mut driver, (x - 60.0, y + course_y), &[(x + 400.0, y + course_y)]);
+        driver.wait(6);
+        driver.other = 3;
+        driver.mutual(Avoidance::StandStill, THROUGH_US);
+        let orders = ordered(&mut driver, 1, |_| {});
+        let [(_, Order::FlyTo(at))] = orders[..] else { panic!("it moves aside: {orders:?}") };
+        local(at).y - y
+    };
+    assert!(aside_of(-60.0) < 0.0, "{}", aside_of(-60.0));
+    assert!(aside_of(-9.0) > 0.0, "{}", aside_of(-9.0));
+}
+
+/// Behind its position aside its mission leads through the place of this aircraft.
+#[test]
+fn mbcap_23_one_that_stands_does_not_leave_the_way_of_one_that_moves_aside_elsewhere() {
+    let (x, y) = HERE;
+    let mut driver = Driver::new(1, 2);
+    driver.stand_still();
+    falls_silent(&mut driver, (x + 200.0, y + 200.0), &[(x - 20.0, y - 12.0)]);
+    let orders = ordered(&mut driver, 2, |d| {
+        let aside = &[(x + 20.0, y + 20.0), (x + 20.0, y + 14.0)];
+        d.receive(Beacon { speed_cm_s: 300, ..beacon(Avoidance::MovingAside, Some(9), aside) });
+        d.receive_course(&course(&aside[1..]));
+    });
+    assert_eq!(orders, []);
 }
