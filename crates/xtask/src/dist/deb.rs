@@ -93,7 +93,7 @@ pub(super) fn pack(parts: &Parts<'_>, file: &Path) -> Result<()> {
     write(&copyright, parts.copyright, 0o644)?;
     let bytes = size(&stage)?;
     let control = stage.join("DEBIAN");
-    write(&control.join("control"), &recipe.control(&package.description, parts, bytes), 0o644)?;
+    write(&control.join("control"), recipe.control(&package.description, parts, bytes), 0o644)?;
     if !recipe.conf_files.is_empty() {
         write(&control.join("conffiles"), &(recipe.conf_files.join("\n") + "\n"), 0o644)?;
     }
