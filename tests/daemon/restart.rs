@@ -340,17 +340,17 @@ async fn fly(death: &'static Death, radio: u16) -> Row {
             format!("landed by its guardian, {away_m:.1} m on")
         }
         (true, Dies::Companion) => {
-            assert!(is_armed && mode == "GUIDED", "{phase}: {status:?}");
-            // Longer than any order is repeated.
+            assert!(is_armed && (mode == "GUIDED" || mode == "BRAKE"), "{phase}: {status:?}");
+            // Longer than any order is repeated: the target of the ended daemon is not known, so it brakes.
             again.until("two seconds on", |s| s.time_ms > status.time_ms + 2_000).await;
-            assert_eq!(swarm.truths[victim].borrow().mode, Mode::Guided, "{phase}: it orders nothing");
+            assert_eq!(swarm.truths[victim].borrow().mode, Mode::Brake, "{phase}: it orders nothing else");
             for command in ["setup", "start", "resume"] {
                 let reply = again.command(command).await;
                 assert_eq!(reply.outcome, CommandOutcome::Refused, "{phase}: {command}: {reply:?}");
             }
             let reply = again.command("land").await;
             assert_eq!(reply.outcome, CommandOutcome::Accepted, "{phase}: {reply:?}");
-            "hovers, orders nothing; Land: lands".to_owned()
+            "brakes, orders nothing; Land: lands".to_owned()
         }
     };
     let mut others = vec![];
