@@ -145,7 +145,7 @@ pub(crate) fn sizes(package: Package, programs: &Path) -> Result<String> {
 /// Judges a package's fields and size.
 ///
 /// # Errors
-/// It is for another machine, needs more than libc, or is too large.
+/// The package is for another machine, needs more than libc, or is too large.
 pub(crate) fn judge(file: &Path, package: Package, target: Target) -> Result<String> {
     let field = |name: &str| -> Result<String> {
         let text = process::output(Command::new("dpkg-deb").arg("--field").arg(file).arg(name))?;

@@ -78,7 +78,7 @@ fn debian_root(root: &Path) -> PathBuf {
     root.join("target/nspawn").join(SUITE)
 }
 
-/// Where the packages of the test are.
+/// Returns the folder of the packages of the test.
 fn packages(root: &Path) -> PathBuf {
     root.join("target/nspawn/packages")
 }

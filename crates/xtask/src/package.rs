@@ -17,8 +17,6 @@ const TARGET: Target = Target::X86_64;
 const PROGRAMS: [&str; 5] = ["dpkg", "dpkg-query", "systemctl", "systemd-sysusers", "setpriv"];
 /// systemd waits so long before it kills the daemon (`TimeoutStopSec` of its unit).
 const STOP_LIMIT: Duration = Duration::from_secs(15);
-/// A user of the test: nobody.
-const USER: &str = "65534";
 
 /// Returns what this machine lacks, if anything.
 pub(crate) fn missing() -> Result<Option<String>> {
@@ -73,23 +71,13 @@ fn start(wingbeat: &Path, system: &Path, story: &Story) -> Result<()> {
     let sample =
         std::fs::read_to_string(&configuration).with_context(|| configuration.display().to_string())?;
     std::fs::write(&configuration, adapt(&sample)?)?;
-    // The daemon of the unit is no root, and owns its state directory alone.
-    for path in [&std::fs::canonicalize(&line)?, &folder] {
-        std::os::unix::fs::chown(path, USER.parse().ok(), None)
-            .with_context(|| path.display().to_string())?;
-    }
     let http = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
     let radio = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
     let installed = |program: &str| {
+        // As root: the folders above may be closed to others.
         let mut command = Command::new("setpriv");
         command
-            .args([
-                &format!("--reuid={USER}"),
-                &format!("--regid={USER}"),
-                "--clear-groups",
-                "--pdeathsig=KILL",
-                "--",
-            ])
+            .args(["--pdeathsig=KILL", "--"])
             .arg(system.join("usr/bin").join(program))
             .arg("--config")
             .arg(&configuration)

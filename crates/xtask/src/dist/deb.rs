@@ -60,7 +60,7 @@ struct Asset {
     mode: String,
 }
 
-/// What goes into a package besides the crate's own files.
+/// The parts of a package besides the crate's own files.
 pub(super) struct Parts<'a> {
     /// The crate's folder.
     pub(super) of_crate: &'a Path,

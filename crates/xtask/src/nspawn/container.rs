@@ -81,7 +81,7 @@ impl Program {
     /// Asks it to end, and waits for that.
     ///
     /// # Errors
-    /// It runs on for so long, or ends with another exit code than 0.
+    /// The program runs on for this time, or ends with another exit code than 0.
     pub(crate) fn stop(&mut self, within: Duration) -> Result<()> {
         let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         rustix::process::kill_process(id.context("a process id")?, rustix::process::Signal::TERM)?;
