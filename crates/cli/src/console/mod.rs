@@ -12,6 +12,7 @@ mod parameters;
 mod regions;
 mod service;
 mod show;
+mod spacing;
 mod watch;
 
 use std::path::PathBuf;
@@ -185,6 +186,9 @@ pub(crate) enum Command {
     Bundle(bundle::Arguments),
     /// The lab's checklist and what of it is ticked; ticking it, and what was kept of it with flights.
     Checklist(Box<checklist::Arguments>),
+    /// Distances between aircraft that stand, how these wander, and the gnss_error_m that covers it. Two minutes of it before a
+    /// flight show a receiver that errs; a tape shows a constant offset.
+    Spacing(spacing::Arguments),
     /// The formations that a plan can name, each with its places, as JSON.
     Formations {
         /// How many aircraft.
@@ -277,6 +281,7 @@ impl Command {
             Self::Exclude { giving, .. } => &giving.service,
             Self::Bundle(arguments) => &arguments.service,
             Self::Checklist(arguments) => arguments.service(),
+            Self::Spacing(arguments) => &arguments.service,
             Self::Mission(command) => command.service(),
             Self::Parameters(command) => command.service(),
             Self::FlightSetup(command) => command.service(),
@@ -370,6 +375,7 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
         }
         Command::Bundle(arguments) => return bundle::run(remote, arguments).await,
         Command::Checklist(arguments) => return checklist::run(remote, arguments).await,
+        Command::Spacing(arguments) => return spacing::run(remote, arguments).await,
         Command::Mission(command) => return missions::run(remote, command).await,
         Command::Parameters(command) => return parameters::run(remote, command).await,
         Command::FlightSetup(command) => return flight_setups::run(remote, command).await,
