@@ -202,8 +202,9 @@ impl Barrier {
         if !swarm.are_all(self.arrived | swarm.landing().landing()) {
             return None;
         }
+        let is_alone = swarm.config().landing == Manner::Sequential;
         let is_free = swarm.clearance().site_aside().is_none();
-        Some(Transition::to(if is_free { State::Landing } else { State::MovingToLand }))
+        Some(Transition::to(if is_alone && is_free { State::Landing } else { State::MovingToLand }))
     }
 
     /// What follows for a follower at a waypoint.

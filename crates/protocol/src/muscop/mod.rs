@@ -8,7 +8,7 @@
 //! ```text
 //! Start ─Setup▶ Setup ─all hold the plan▶ ReadyToFly ─all ready▶ TakingOff ─all in their slots▶
 //! SetupFinished ─Start▶ WaypointReached(k) ◀─arrived── MovingToWaypoint(k+1) … last:
-//! centre: Landing ▶ Finished      others: MovingToLand ▶ Landing ▶ Finished
+//! MovingToLand ─all at their landing positions▶ Landing ▶ Finished
 //! any: Hold, Return, Land by the operator, or a failure ▶ Aborted
 //! ```
 //!

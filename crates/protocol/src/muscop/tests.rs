@@ -334,28 +334,23 @@ fn muscop_01_a_mission_from_setup_to_landing() {
         rig.set_up();
         rig.command_all(Command::Start);
         rig.until("landing", 300, |r| r.all_in(StateId::Finished));
-        let center = rig.craft.iter().position(|c| c.muscop.swarm.is_leader()).unwrap();
-        let expected_of = |leader: bool| {
-            let mut states = std::vec![
-                StateId::Start,
-                StateId::Setup,
-                StateId::ReadyToFly,
-                StateId::TakingOff,
-                StateId::SetupFinished,
-                StateId::WaypointReached,
-                StateId::MovingToWaypoint,
-                StateId::WaypointReached,
-                StateId::MovingToWaypoint,
-                StateId::WaypointReached,
-            ];
-            if !leader {
-                states.push(StateId::MovingToLand);
-            }
-            states.extend([StateId::Landing, StateId::Finished]);
-            states
-        };
+        let expected = [
+            StateId::Start,
+            StateId::Setup,
+            StateId::ReadyToFly,
+            StateId::TakingOff,
+            StateId::SetupFinished,
+            StateId::WaypointReached,
+            StateId::MovingToWaypoint,
+            StateId::WaypointReached,
+            StateId::MovingToWaypoint,
+            StateId::WaypointReached,
+            StateId::MovingToLand,
+            StateId::Landing,
+            StateId::Finished,
+        ];
         for (i, states) in &rig.states {
-            assert_eq!(*states, expected_of(*i == center), "aircraft {i}, {layout:?}");
+            assert_eq!(*states, expected, "aircraft {i}, {layout:?}");
         }
         // They came down in the landing formation around the centre.
         for a in 0..5 {

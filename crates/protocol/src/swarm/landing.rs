@@ -4,7 +4,7 @@
 //! The leader's landing site is passed on by all members that received it, as the leader sealed it: one that missed it must
 //! not take the silence of the landed for their loss.
 
-use wingbeat_geo::Instant;
+use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::{Ending, Message, Point, Refused};
 
 use super::clearance::landing_site::SITE_RINGS;
@@ -15,6 +15,13 @@ use crate::EndFlight;
 
 /// Distances nearer to each other than this are the same, metres: plans hold millimetres.
 const NEARER_M: f64 = 0.05;
+
+/// A member that can leave for its landing position leaves within this time after the leader stated its site. In this time each
+/// sends ten messages.
+const LEAVES_WITHIN: Duration = Duration::from_secs(2);
+
+/// No aircraft waits longer than this at its landing position for others to come to theirs.
+const WAITS_MOST: Duration = Duration::from_secs(60);
 
 /// How far the landing of all members has come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +45,8 @@ pub(crate) struct Landing {
     is_for_battery: bool,
     /// The least distance between landing positions by what this aircraft measures, where that is more than was stated, metres.
     apart_m: f64,
+    /// The time at which this aircraft left for its landing position.
+    left_at: Instant,
 }
 
 /// The leader that ended the flight.
@@ -256,6 +265,32 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.config.landing == Manner::Simultaneous || self.timers.is_due(Timer::LandingOrder, now)
     }
 
+    /// Begins the flight to the landing position. A leader lands at `site` where it stays; the others
+    /// learn that now, and come to their positions around it.
+    pub(super) fn begin_move_to_land(&mut self, now: Instant, site: Option<Point>) {
+        self.landing.left_at = now;
+        if self.is_leader() {
+            self.landing.leader_site = site;
+        }
+    }
+
+    /// Returns whether this aircraft stays at its landing position because others still come to theirs.
+    ///
+    /// All that land together begin their descent together. A wind that carries aircraft without a
+    /// position carries each one until it is down: one that descends later is carried farther, onto
+    /// one that stands already. The wait ends after [`Config::hold_before_landing`](super::Config) at
+    /// the latest.
+    pub(super) fn waits_to_descend(&self, now: Instant) -> bool {
+        let is_together = self.config.landing == Manner::Simultaneous && !self.landing.is_for_battery;
+        let left_at = self.landing.left_at;
+        if !is_together || now >= left_at + self.config.hold_before_landing.min(WAITS_MOST) {
+            return false;
+        }
+        let may_leave = now < left_at + LEAVES_WITHIN;
+        let mut received = (self.members.peers() - self.members.absent()).iter();
+        received.any(|slot| self.clearance().comes_to_land(slot, may_leave))
+    }
+
     /// Whether the landing's messages are broadcast.
     pub(super) fn is_landing(&self) -> bool {
         matches!(self.state, State::MovingToLand | State::Landing | State::Finished)
@@ -296,7 +331,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// Lands where this aircraft is; `reason` where it is not where it was to land.
     pub(super) fn begin_landing(&mut self, reason: Option<Reason>) {
         self.landing.is_in_place |= reason.is_some();
-        if self.is_leader() {
+        // The others fly to their positions around a site that was stated.
+        if self.is_leader() && (self.landing.is_in_place || self.landing.leader_site.is_none()) {
             self.landing.leader_site = self.ownship.point();
         }
     }
@@ -469,6 +505,38 @@ mod tests {
         assert_eq!(member.swarm.timers().get(Timer::LandingPath), ends_at);
         // All together: none waits for another.
         assert!(member.swarm.may_leave_to_land(member.now));
+    }
+
+    /// Two that began to land a few seconds apart came within 0.8 m in a wind of 4 m/s once both had
+    /// lost their positions.
+    #[test]
+    fn muscop_37_all_that_land_together_begin_their_descent_together() {
+        let begins = |landing, at_m: f64, holds, for_battery, after: Duration| {
+            let mut member = Member::planned();
+            member.swarm.config.landing = landing;
+            let (id, leader) = (member.leader(), member.swarm.members().leader());
+            member.receive(id, Message::Land { at: SITE });
+            let now = member.now;
+            member.swarm.begin_move_to_land(now, None);
+            let slot = member.slot_of(THIRD);
+            member.now = now + Duration::from_secs(1);
+            member.receive(THIRD, Message::LandAround { at: SITE, leader: leader as u8 });
+            let site = member.swarm.assignment().landing_position(slot, leader, SITE, 20_000);
+            let at = plan::moved(site, at_m, 0.0);
+            member.receive(THIRD, if holds { Message::Holding { at } } else { Message::Alive { at } });
+            if for_battery {
+                member.swarm.landing.land_for_battery();
+            }
+            !member.swarm.waits_to_descend(now + after)
+        };
+        let together = Manner::Simultaneous;
+        let soon = Duration::from_secs(3);
+        assert!(!begins(together, 12.0, false, false, soon), "another still comes");
+        assert!(begins(together, 1.0, false, false, soon), "all are there");
+        assert!(begins(together, 12.0, true, false, soon), "one that holds may hold for this one");
+        assert!(begins(together, 12.0, false, true, soon), "the battery ends the flight");
+        assert!(begins(together, 12.0, false, false, Duration::from_secs(60)), "for no longer");
+        assert!(begins(Manner::Sequential, 12.0, false, false, soon), "one after the other");
     }
 
     #[test]

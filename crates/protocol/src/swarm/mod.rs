@@ -305,7 +305,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::TakingOff(phase) => self.begin_take_off(now, phase, out),
             State::MovingToLand => {
                 let site = host.landing_site(self);
-                self.fly_to(now, site, out);
+                let here = self.ownship.point().filter(|_| self.is_leader() && site.is_none());
+                self.begin_move_to_land(now, here);
+                self.fly_to(now, site.or(here), out);
             }
             State::Landing => {
                 self.begin_landing(reason);

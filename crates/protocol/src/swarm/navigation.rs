@@ -187,6 +187,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             return false;
         }
         if let Some(above) = self.clearance().above_adrift(now) {
+            if self.clearance().may_drift_next(now) {
+                return true;
+            }
             let hold = self.navigation.hold.as_mut().filter(|hold| !hold.has_climbed);
             if let Some(hold) = hold {
                 hold.has_climbed = true;

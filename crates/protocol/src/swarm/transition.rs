@@ -343,7 +343,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
                 let site = self.clearance().above_adrift(now)?;
                 Some(Transition::because(Aborted(Abort::LandAside { site, since: now }), Reason::Adrift))
             }
-            MovingToLand if self.navigation.has_arrived() => Some(Transition::to(Landing)),
+            MovingToLand if self.navigation.has_arrived() => {
+                (!self.waits_to_descend(now)).then_some(Transition::to(Landing))
+            }
             MovingToLand if is_overdue() => Some(self.failure(now, Reason::TargetNotReached)),
             Landing if !self.ownship.is_armed() => Some(Transition::to(Finished)),
             // Another fell, landed or lands next to where this aircraft descends.
@@ -405,6 +407,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             && !self.landing.is_insisted()
             && !self.landing.is_for_battery()
             && self.timers.is_due(Timer::Broadcast, now)
+            && !self.clearance().may_drift_next(now)
             && self.clearance().above_adrift(now).is_some()
     }
 
@@ -554,6 +557,8 @@ mod tests {
         let third = member.slot_of(THIRD);
         let at = Point { height_mm: 20_000, ..plan::moved(Member::stand(OTHER), 5.0, 0.0) };
         member.swarm.traffic.report_adrift(member.now, third, at);
+        // Later: it was another cause.
+        member.now = member.now + Duration::from_millis(1_500);
         member.swarm.timers.set(Timer::Broadcast, member.now);
         member.swarm.timers.set(Timer::Leg, member.now);
         member
@@ -586,6 +591,16 @@ mod tests {
         assert_eq!((member.swarm.state, member.orders()), (LAND, std::vec![Order::Land]));
         member.swarm.timers.set(Timer::Broadcast, member.now);
         assert_eq!(climbs(&member), None, "it climbs no second time");
+    }
+
+    /// All of a row descended, and a jammer took all their satellites: one climbed half a second before
+    /// it noticed its own loss, and the wind carried it 20 m farther than the others.
+    #[test]
+    fn muscop_33_an_aircraft_that_may_drift_next_does_not_climb() {
+        let mut member = drifted_in(LAND);
+        member.now = member.now - Duration::from_millis(100);
+        member.swarm.timers.set(Timer::Broadcast, member.now);
+        assert_eq!(climbs(&member), None);
     }
 
     #[test]

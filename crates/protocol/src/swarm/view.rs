@@ -122,6 +122,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
             State::TakingOff(phase) => self.take_off_detail(phase),
             State::SetupFinished => text!("in slot {}, waiting for the start", self.assignment.slot()),
             State::Flying(_) => return None,
+            State::MovingToLand if self.navigation.has_arrived() => {
+                text!("at the landing position, waiting for others to reach theirs")
+            }
             State::MovingToLand => text!("to the landing position"),
             State::Landing if self.landing.is_in_place() => text!("landing where it is"),
             State::Landing => text!("landing"),

@@ -39,6 +39,10 @@ const ALOFT_FOR: Duration = Duration::from_secs(3);
 const NEARER_M: f64 = 0.5;
 /// Spare height above one that drifts, in metres.
 const ABOVE_M: f64 = 1.0;
+/// An aircraft that loses its satellites from the same cause notices that within this time: its
+/// flight controller reports the receiver once a second. A climb without a position takes it farther
+/// with the wind than the others.
+const SAME_CAUSE_WITHIN: Duration = Duration::from_millis(1_500);
 /// The downwash of a multicopter reaches so far below it, in metres: an aircraft that sinks without
 /// a position through it sinks faster.
 const WASH_M: f64 = 15.0;
@@ -73,7 +77,7 @@ impl Clearance<'_> {
 
     fn reach(&self, now: Instant, track: &Track) -> Option<Reach> {
         let Some(adrift) = track.adrift() else { return self.piloted(now, track) };
-        let Adrift { at, since, received_at } = adrift;
+        let Adrift { at, since, received_at, .. } = adrift;
         let (past_s, mut down_s) = (now.since(since).as_secs_f64(), down_after_s(at.height_mm));
         // Its flight controller may keep its height: while it reports, it is in the air.
         if now.since(received_at) <= ALOFT_FOR {
@@ -126,6 +130,13 @@ impl Clearance<'_> {
     /// Whether another may yet drift below or through the column of this aircraft.
     pub(in super::super) fn is_drifted_over(&self, now: Instant) -> bool {
         self.reaches_here(now).next().is_some()
+    }
+
+    /// Returns whether another has just begun to drift: this aircraft may lose its satellites next, from
+    /// the same cause.
+    pub(in super::super) fn may_drift_next(&self, now: Instant) -> bool {
+        let begins = |track: &Track| track.adrift().is_some_and(|a| now < a.began_at + SAME_CAUSE_WITHIN);
+        self.traffic.iter().any(begins)
     }
 
     /// Returns the position straight above this aircraft that is clear of all that drift towards

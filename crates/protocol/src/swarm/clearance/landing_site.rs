@@ -4,6 +4,7 @@ use wingbeat_geo::{DVec2, DVec3, Frame};
 use wingbeat_wire::{Ending, Point};
 
 use super::super::plan;
+use super::legs::REPORTED_HOLDING;
 use super::traffic::Track;
 use super::{Clearance, Path, PathStatus};
 use crate::Fence;
@@ -26,6 +27,9 @@ const ASIDE_RINGS: u32 = 5;
 const ASIDE_RING_M: f64 = 4.0;
 /// See [`ASIDE_RINGS`].
 const ASIDE_DIRECTIONS: u32 = 16;
+
+/// A member flies at most this far between two reports at the end of its way, metres.
+const BETWEEN_REPORTS_M: f64 = 0.3;
 
 /// How many rings of sites are searched, each so far from the next as a path keeps clear.
 pub(in super::super) const SITE_RINGS: u32 = 6;
@@ -79,6 +83,23 @@ impl Clearance<'_> {
         let is_known = self.landing.is_landing(slot) && !self.config.piloted_master;
         let site = self.landing.leader_site().filter(|_| is_known)?;
         Some(self.assignment.landing_position(slot, self.members.leader(), site, 0))
+    }
+
+    /// Returns whether a member still comes to its landing position, or `may_leave` for it. One that is
+    /// silent, holds on its way, drifts, or leaves the flight is not waited for.
+    pub(in super::super) fn comes_to_land(&self, slot: usize, may_leave: bool) -> bool {
+        let track = self.traffic.track(slot);
+        let is_gone = track.is_silent || track.departure.is_some() || track.adrift().is_some();
+        let holds = track.holding_at.is_some_and(|at| track.reported_at.since(at) < REPORTED_HOLDING);
+        if is_gone || holds {
+            return false;
+        }
+        if !self.landing.is_landing(slot) && slot != self.members.leader() {
+            return may_leave;
+        }
+        let Some((site, at)) = self.lands_at(slot).zip(track.position) else { return false };
+        let off_m = self.assignment.geometry().offset_m(at, site).truncate().length();
+        off_m > self.config.arrival_m + BETWEEN_REPORTS_M
     }
 
     /// Whether no member stands there on the ground, or lands, or holds there below this aircraft.

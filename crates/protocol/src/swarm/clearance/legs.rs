@@ -22,7 +22,7 @@ const DRIFT_M: f64 = 4.0;
 const SILENT: Duration = Duration::from_secs(1);
 
 /// A member that reported that it holds, and was not received since, may still do so.
-const REPORTED_HOLDING: Duration = Duration::from_secs(1);
+pub(super) const REPORTED_HOLDING: Duration = Duration::from_secs(1);
 
 /// One that follows a pilot and reported that it holds stands there for so long, whatever is lost.
 const STANDS_FOR: Duration = Duration::from_secs(5);

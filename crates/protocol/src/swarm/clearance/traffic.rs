@@ -60,6 +60,8 @@ pub(super) struct Track {
 pub(super) struct Adrift {
     /// Its last known position.
     pub(super) at: Point,
+    /// The time of its first such report.
+    pub(super) began_at: Instant,
     /// When it reported another position before that one last.
     pub(super) since: Instant,
     pub(super) received_at: Instant,
@@ -154,11 +156,10 @@ impl Traffic {
     /// A member reports that it is not steered, and where it was last.
     pub(crate) fn report_adrift(&mut self, now: Instant, slot: usize, at: Point) {
         let Some(track) = self.tracks.get_mut(slot) else { return };
-        let since = match track.adrift {
-            Some(adrift) if adrift.at == at => adrift.since,
-            Some(_) | None => now,
-        };
-        track.adrift = Some(Adrift { at, since, received_at: now });
+        let before = track.adrift();
+        let began_at = before.map_or(now, |adrift| adrift.began_at);
+        let since = track.adrift.filter(|adrift| adrift.at == at).map_or(now, |adrift| adrift.since);
+        track.adrift = Some(Adrift { at, began_at, since, received_at: now });
     }
 
     /// Takes the wind.
