@@ -136,6 +136,18 @@ impl Layers {
             || self.flags.iter().any(|(key, _)| key.split('.').next() == Some(section))
     }
 
+    /// Returns whether a line of a file has this word, in whatever section. Comments do not count.
+    pub(super) fn mentions(&self, word: &str) -> bool {
+        self.files.iter().any(|(_, text)| lines(text).any(|(_, line)| line.contains(word)))
+    }
+
+    /// Returns whether no file has a legible character, as after a loss of power in a write.
+    pub(super) fn is_blank(&self) -> bool {
+        self.files.iter().all(|(_, text)| {
+            text.chars().all(|c| c.is_whitespace() || c.is_control() || c == char::REPLACEMENT_CHARACTER)
+        })
+    }
+
     /// Whether each file is TOML and not empty.
     pub(super) fn is_whole(&self) -> bool {
         self.files.iter().all(|(_, text)| !text.trim().is_empty() && text.parse::<toml::Table>().is_ok())
