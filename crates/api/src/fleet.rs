@@ -285,7 +285,7 @@ pub enum VehicleOutcome {
     EffectSeen,
     /// The aircraft refused it, or it failed there.
     Failed,
-    /// No answer until it expired.
+    /// Neither an effect nor a final answer was seen in time; the detail says which, and the next step.
     Expired,
 }
 

@@ -403,6 +403,8 @@ impl Owner {
         for index in self.fleet.age(now) {
             self.log(index, Severity::Warning, "link between ground and aircraft is lost");
         }
+        let over = self.ledger.expire(self.fleet.time_ms(now));
+        self.carry_out(over);
         self.ask_for_missions(now);
         self.look_closely();
         let every = if std::mem::take(&mut self.is_urgent) { TICK } else { PUSH_EVERY };
@@ -736,9 +738,27 @@ impl Owner {
                     if let Some(desk) = &desk {
                         desk.begin(&press, &vehicle, limit);
                     }
-                    let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
-                    let Ok(client) = self.clients.of(&vehicle) else { continue };
-                    let address = address.to_owned();
+                    let reached = match (self.fleet.find(&vehicle), self.clients.of(&vehicle)) {
+                        (Some(Ok(address)), Ok(client)) => Ok((address.to_owned(), client)),
+                        (Some(Err(problem)), _) | (Some(Ok(_)), Err(problem)) => Err(problem),
+                        (None, _) => Err("no aircraft answers with this id".to_owned()),
+                    };
+                    let (address, client) = match reached {
+                        Ok(reached) => reached,
+                        // The radio may repeat a recovery command: its end is not known yet.
+                        Err(problem) if lane == Lane::Recovery => {
+                            let detail = format!("not sent by network: {problem}");
+                            let id = press.id.as_str();
+                            self.ledger.delivered(id, &vehicle, VehicleOutcome::Sending, detail);
+                            continue;
+                        }
+                        Err(problem) => {
+                            let detail = format!("not sent: {problem}");
+                            let id = press.id.as_str();
+                            self.ledger.delivered(id, &vehicle, VehicleOutcome::Failed, detail);
+                            continue;
+                        }
+                    };
                     let tokens = self.clients.tokens().clone();
                     let vehicle_id = vehicle.clone();
                     let delivery =

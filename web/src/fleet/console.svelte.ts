@@ -387,7 +387,7 @@ export class FleetConsole {
       retrying: (reason) => this.#changeSending(body.id, { reason }),
     });
     this.#aborts.delete(body.id);
-    this.#changeSending(body.id, result.ok ? { state: 'sent', reason: '', serviceUnixMs: this.#next.startedUnixMs } : { state: 'failed', reason: result.reason });
+    this.#changeSending(body.id, result.ok ? { state: 'sent', reason: '', serviceUnixMs: this.#next.startedUnixMs, sentAtMs: pageNowMs() } : { state: 'failed', reason: result.reason });
     if (!result.ok) this.#announce([`${commandName(body.command)} was not sent: ${result.reason}.`]);
     if (!result.ok && result.signedOut) await this.checkAccess();
   }
