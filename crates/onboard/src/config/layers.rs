@@ -141,11 +141,13 @@ impl Layers {
         self.files.iter().any(|(_, text)| lines(text).any(|(_, line)| line.contains(word)))
     }
 
-    /// Returns whether no file has a legible character, as after a loss of power in a write.
-    pub(super) fn is_blank(&self) -> bool {
-        self.files.iter().all(|(_, text)| {
-            text.chars().all(|c| c.is_whitespace() || c.is_control() || c == char::REPLACEMENT_CHARACTER)
-        })
+    /// Returns whether a file has a section whose name is at most two letters from this one, in whatever case.
+    pub(super) fn has_section_like(&self, section: &str) -> bool {
+        let is_like = |of: &str| {
+            let name = of.trim_matches(['[', ']', '"', '\'', ' ']).to_lowercase();
+            strsim::damerau_levenshtein(&name, section) <= 2
+        };
+        self.files.iter().any(|(_, text)| lines(text).any(|(of, _)| is_like(of)))
     }
 
     /// Whether each file is TOML and not empty.

@@ -682,7 +682,7 @@ fn a_fault_of_security_never_falls_back_to_a_configuration_without_keys() {
     }
     refused("keys in no section", &format!("{named}{}", LEAST.replace("[security]\n", "")));
     refused("misspelt and dotted", &format!("securty.secret_key_file = \"a\"\n{LEAST}"));
-    refused("cut off before the section", "id = \"00b827eb01020304\"\nname = \"UAV");
+    refused("a misspelt section without a word", "id = \"1\"\n[Secruity]\nname = \"UAV");
     // Where nothing asks for keys the aircraft flies as before.
     for same in [format!("{LEAST}\n[musc"), String::new(), "\0".repeat(4096)] {
         std::fs::write(&flags.config, same).unwrap();
