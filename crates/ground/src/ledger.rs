@@ -82,6 +82,15 @@ pub(crate) const NEXT_STEP: &str = "check the state of the aircraft, then send t
 /// A delivery reports its own end; this is added to its time limit.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// The aircraft that a command addresses, in a refusal.
+pub(crate) fn addressed(vehicles: &[String]) -> String {
+    match vehicles {
+        [] => "all aircraft".to_owned(),
+        [one] => format!("aircraft {one:?}"),
+        some => format!("{} aircraft", some.len()),
+    }
+}
+
 /// What the owner has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
