@@ -413,6 +413,34 @@ async fn a_copy_of_a_key_folder_takes_no_emergency_order_away_and_is_named() {
     }
 }
 
+/// A computer's clock runs slowly while it is corrected by many seconds: its orders look delayed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_of_a_console_whose_clock_ran_slowly_is_obeyed() {
+    let (daemons, _hub, _radio) = two(Clock::real_time()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let aircraft = daemons.iter().map(|daemon| daemon.address().to_string()).collect();
+    let slow = Clock::start(0.2).unwrap();
+    let ground = service(slow, aircraft, folder.path(), None).await.unwrap();
+    wait_for(&ground, "both", |p| p.aircraft.iter().filter(|a| a.status.is_some()).count() == 2).await;
+    for id in ["first", "delayed"] {
+        let request =
+            FleetCommandRequest { id: id.into(), command: Command::RecoverControl, vehicles: Vec::new() };
+        ground.command(request).await.unwrap();
+        let is_seen = |c: &wingbeat_api::FleetCommand| {
+            c.id == id
+                && c.results.len() == 2
+                && c.results.iter().all(|r| r.outcome == VehicleOutcome::EffectSeen)
+        };
+        wait_for(&ground, id, |p| p.commands.iter().any(is_seen)).await;
+        // Between the orders the two clocks move 4 s apart.
+        sleep(Duration::from_secs(5)).await;
+    }
+    ground.stop().await;
+    for daemon in daemons {
+        daemon.stop().await;
+    }
+}
+
 /// What the ground service shows of the aircraft at that address, once it has tried.
 async fn shown(console: Option<ConsoleConfig>, aircraft: SocketAddr) -> String {
     let config = wingbeat_ground::Config {

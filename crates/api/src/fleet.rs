@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use wingbeat_wire::Command;
 
 use crate::aircraft::{AircraftStatus, GeoPoint, LinkState, LogLine, Refusal};
+use crate::alarms::FleetAlarm;
 use crate::checklist::Checklist;
 use crate::mission::{MissionPart, MissionUpload};
 
@@ -41,6 +42,9 @@ pub struct FleetPicture {
     pub missions: Vec<FleetMission>,
     /// The last commands, newest last, at most 16.
     pub commands: Vec<FleetCommand>,
+    /// The alarms, by their numbers.
+    #[serde(default)]
+    pub alarms: Vec<FleetAlarm>,
     /// What the operator can do now.
     pub actions: Actions,
     /// The last lines of the aircraft's logs, oldest first, at most 256.
@@ -58,6 +62,9 @@ pub struct FleetUpdate {
     /// Commands that are new, or of which something has changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<FleetCommand>,
+    /// Alarms that are new, or of which something has changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<FleetAlarm>,
     /// The base station, once a second; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrections: Option<BaseStation>,
@@ -285,7 +292,7 @@ pub enum VehicleOutcome {
     EffectSeen,
     /// The aircraft refused it, or it failed there.
     Failed,
-    /// No answer until it expired.
+    /// Neither an effect nor a final answer was seen in time; the detail says which, and the next step.
     Expired,
 }
 

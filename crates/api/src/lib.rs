@@ -8,6 +8,7 @@
 
 pub mod access;
 pub mod aircraft;
+pub mod alarms;
 pub mod bundle;
 pub mod checklist;
 pub mod error;
@@ -31,6 +32,7 @@ pub use aircraft::{
     LinkFaultKind, LinkState, LogLine, MissionSummary, Navigation, Nearby, Parameter, Radio, Refusal,
     Separation, Severity, Swarm, SwarmPlan, SwarmSlot,
 };
+pub use alarms::{AlarmAcknowledgement, AlarmKind, AlarmLevel, AlarmsAcknowledge, FleetAlarm, FleetAlarms};
 pub use bundle::{
     BUNDLE_FORMAT, Bundle, BundleReceiving, BundledAircraft, BundledChecklist, BundledClock, BundledFile,
     FleetBundle, FleetBundleRequest, Missing,
@@ -203,6 +205,9 @@ pub mod paths {
     /// Ground: a plan as a file that the bench flies (POST [`PlanFile`](crate::PlanFile), answered by
     /// [`MissionExportFile`](crate::MissionExportFile)).
     pub const PLAN_FILE: &str = "/api/v1/plan/file";
+    /// Ground: the alarms ([`FleetAlarms`](crate::FleetAlarms)), and acknowledging them (POST
+    /// [`AlarmsAcknowledge`](crate::AlarmsAcknowledge)).
+    pub const FLEET_ALARMS: &str = "/api/v1/fleet/alarms";
     /// Ground: reads such a file again (POST [`SavedPlan`](crate::SavedPlan), answered by [`PlanFile`](crate::PlanFile)).
     pub const SAVED_PLANS: &str = "/api/v1/plan/saved";
     /// Ground: the formations with their places ([`FormationPictures`](crate::FormationPictures)).

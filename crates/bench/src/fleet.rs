@@ -592,6 +592,7 @@ mod tests {
                 start: false,
                 start_blocked: String::new(),
             },
+            alarms: Vec::new(),
             log: Vec::new(),
         }
     }

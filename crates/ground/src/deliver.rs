@@ -18,7 +18,7 @@ use wingbeat_console::Press;
 
 use crate::client::{self, Tokens};
 use crate::desk::Desk;
-use crate::ledger::{self, Lane};
+use crate::ledger::{self, Lane, NEXT_STEP};
 use crate::owner::Message;
 
 /// One attempt, the connection included.
@@ -52,6 +52,8 @@ pub(crate) struct Delivery {
 enum Answer {
     Accepted(String),
     Refused(String),
+    /// The aircraft refuses it for now: try again.
+    NotYet(String),
     /// Nothing that decides: try again.
     None(String),
 }
@@ -62,10 +64,11 @@ impl Delivery {
         let end = Instant::now() + self.limit;
         let recovery = ledger::lane(self.press.command) == Lane::Recovery;
         let mut last = "no answer".to_owned();
-        let mut accepted = false;
+        let (mut accepted, mut refused) = (false, false);
         while Instant::now() < end {
-            let answer =
-                timeout_at(end, self.attempts()).await.unwrap_or_else(|_| Answer::None(last.clone()));
+            // An attempt that the end cuts off leaves the last reason as it is.
+            let Ok(answer) = timeout_at(end, self.attempts()).await else { break };
+            refused = matches!(answer, Answer::NotYet(_));
             let wait = match answer {
                 Answer::Accepted(detail) => {
                     if !std::mem::replace(&mut accepted, true) {
@@ -77,7 +80,7 @@ impl Delivery {
                     REPEAT_AFTER
                 }
                 Answer::Refused(detail) => return self.report(VehicleOutcome::Failed, detail).await,
-                Answer::None(detail) => {
+                Answer::NotYet(detail) | Answer::None(detail) => {
                     if !accepted && detail != last {
                         self.report(VehicleOutcome::Sending, format!("repeating: {detail}")).await;
                     }
@@ -89,9 +92,12 @@ impl Delivery {
         }
         let seconds = self.limit.as_secs();
         let detail = if accepted {
-            format!("accepted, but its effect was not seen within {seconds} s")
+            format!("accepted, but its effect was not seen within {seconds} s; {NEXT_STEP}")
+        } else if refused {
+            // The reason has its own cure.
+            format!("refused for {seconds} s: {last}")
         } else {
-            format!("not answered within {seconds} s: {last}")
+            format!("not answered within {seconds} s: {last}; {NEXT_STEP}")
         };
         self.report(VehicleOutcome::Expired, detail).await;
     }
@@ -113,7 +119,7 @@ impl Delivery {
                 },
             };
             match answer {
-                Some(Answer::None(_)) if !under_way.is_empty() => {}
+                Some(Answer::NotYet(_) | Answer::None(_)) if !under_way.is_empty() => {}
                 Some(answer) => return answer,
                 // There is one under way until it has answered.
                 None => return Answer::None("no answer".to_owned()),
@@ -157,8 +163,13 @@ impl Delivery {
             (StatusCode::CONFLICT, Some(reply)) => {
                 Answer::Refused(format!("refused in state {}: {}", reply.state, reply.reason))
             }
-            // Another order of this console overtook it, or the lease is not held yet.
-            (StatusCode::CONFLICT, None) if is_for_now(&body) => Answer::None(client::refusal(status, &body)),
+            // Another order of this console overtook it, its clock runs differently, or the lease is not held yet.
+            (StatusCode::CONFLICT, None) if is_for_now(&body) => {
+                if let Some(desk) = self.desk.as_ref().filter(|_| has_code(&body, "replayed")) {
+                    desk.renew_session();
+                }
+                Answer::NotYet(client::refusal(status, &body))
+            }
             (status, _)
                 if status.is_client_error()
                     && status != StatusCode::REQUEST_TIMEOUT
@@ -166,7 +177,7 @@ impl Delivery {
             {
                 Answer::Refused(client::refusal(status, &body))
             }
-            (status, _) => Answer::None(client::refusal(status, &body)),
+            (status, _) => Answer::NotYet(client::refusal(status, &body)),
         }
     }
 
@@ -179,8 +190,11 @@ impl Delivery {
 
 /// Whether the same order is taken later.
 fn is_for_now(body: &[u8]) -> bool {
-    serde_json::from_slice::<ApiError>(body)
-        .is_ok_and(|error| matches!(error.code.as_str(), "replayed" | "lease"))
+    has_code(body, "replayed") || has_code(body, "lease")
+}
+
+fn has_code(body: &[u8], code: &str) -> bool {
+    serde_json::from_slice::<ApiError>(body).is_ok_and(|error| error.code == code)
 }
 
 #[cfg(test)]
@@ -216,7 +230,11 @@ mod tests {
         let reports = deliver(address, Command::Setup, Duration::from_secs(1)).await;
         let expected = [
             (VehicleOutcome::Sending, "repeating: connection refused"),
-            (VehicleOutcome::Expired, "not answered within 1 s: connection refused"),
+            (
+                VehicleOutcome::Expired,
+                "not answered within 1 s: connection refused; check the state of the aircraft, then send the \
+                 command again",
+            ),
         ];
         assert_eq!(reports, expected.map(|(outcome, detail)| (outcome, detail.to_owned())));
     }
@@ -250,6 +268,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_command_that_is_refused_until_it_expires_is_not_called_unanswered() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = format!("http://{}", listener.local_addr().expect("bound"));
+        let aircraft = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await;
+                let body = r#"{"code":"lease","message":"start: found the lease of console b"}"#;
+                let answer = format!(
+                    "HTTP/1.1 409 Conflict\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                    body.len()
+                );
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        let reports = deliver(address, Command::Start, Duration::from_secs(1)).await;
+        aircraft.abort();
+        let expected = [
+            (VehicleOutcome::Sending, "repeating: 409: start: found the lease of console b"),
+            (VehicleOutcome::Expired, "refused for 1 s: 409: start: found the lease of console b"),
+        ];
+        assert_eq!(reports, expected.map(|(outcome, detail)| (outcome, detail.to_owned())));
+    }
+
+    #[tokio::test]
     async fn a_recovery_command_without_an_effect_expires_after_its_acceptance() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("bound"));
@@ -269,7 +312,11 @@ mod tests {
         aircraft.abort();
         let expected = [
             (VehicleOutcome::Accepted, "accepted in state MovingToWaypoint"),
-            (VehicleOutcome::Expired, "accepted, but its effect was not seen within 1 s"),
+            (
+                VehicleOutcome::Expired,
+                "accepted, but its effect was not seen within 1 s; check the state of the aircraft, then send \
+                 the command again",
+            ),
         ];
         assert_eq!(reports, expected.map(|(outcome, detail)| (outcome, detail.to_owned())));
     }

@@ -26,6 +26,13 @@ use crate::owner::Message;
 /// A step of the clock by this begins another session of orders: aircraft refuse those that are 2 s late.
 const SESSION_STEP_US: u64 = 1_000_000;
 
+/// Least time between two sessions that are begun because an aircraft calls orders too old.
+///
+/// An aircraft knows four sessions of a console. A captured aircraft that calls every order too old
+/// makes the others forget a session after three times this period. Its orders are then older than
+/// the 10 min for which an unknown session counts, so that no recording of them is obeyed.
+const RENEW_EVERY: wingbeat_geo::Duration = wingbeat_geo::Duration::from_secs(200);
+
 /// What a console signs with.
 #[derive(Clone, Debug)]
 pub struct ConsoleConfig {
@@ -67,6 +74,8 @@ struct Inner {
     console: Console,
     /// UTC at time zero of the clock, by which the session counts its orders; 0 before there is one.
     session_base_us: u64,
+    /// When an aircraft last was the reason of a new session.
+    renewed_at: Option<Instant>,
     keys: ConsoleKeys,
     reserve: Reserve,
     /// What corrections may take of the air.
@@ -95,7 +104,8 @@ impl Desk {
         let console = Console::new(keys.id, reserve.base_us());
         let (budget, newest) = (Budget::default(), BTreeMap::new());
         let session_base_us = 0;
-        let inner = Mutex::new(Inner { console, session_base_us, keys, reserve, budget, newest });
+        let renewed_at = None;
+        let inner = Mutex::new(Inner { console, session_base_us, renewed_at, keys, reserve, budget, newest });
         let base_station = rtcm.map(|source| BaseStation::new(source, clock));
         let desk = Self { clock, has_radio, base_station, inner, wake: Notify::new() };
         desk.lock().keep_session(clock).map_err(|error| format!("random numbers: found {error}"))?;
@@ -113,6 +123,23 @@ impl Desk {
             tracing::error!("the session of orders goes on although the clock was set: {error}");
         }
         inner
+    }
+
+    /// Begins another session of orders where an aircraft calls them too old. The clock of this
+    /// computer has run slower than the aircraft's, as while it is corrected gradually; the first
+    /// order of a session is judged without that difference.
+    pub(crate) fn renew_session(&self) {
+        let (mut inner, now) = (self.lock(), self.clock.now());
+        if inner.renewed_at.is_some_and(|at| now.since(at) < RENEW_EVERY) {
+            return;
+        }
+        inner.renewed_at = Some(now);
+        match inner.begin_session(self.clock) {
+            Ok(()) => tracing::warn!("an aircraft calls orders too old: a new session of orders begins"),
+            Err(error) => {
+                tracing::error!("the session of orders goes on although aircraft refuse it: {error}")
+            }
+        }
     }
 
     /// An order for one aircraft over HTTP; an exclusion is for all, and the aircraft passes it on.
@@ -249,6 +276,12 @@ impl Inner {
         if self.session_base_us != 0 && is_kept {
             return Ok(());
         }
+        self.begin_session(clock)
+    }
+
+    /// Begins a session with a random number, counted by UTC.
+    fn begin_session(&mut self, clock: Clock) -> io::Result<()> {
+        let base_us = unix_us().saturating_sub(clock.now().as_micros());
         let random = wingbeat_keys::file::random()?;
         let [a, b, c, d, ..] = random;
         let number = NonZeroU32::new(u32::from_le_bytes([a, b, c, d])).unwrap_or(NonZeroU32::MIN);

@@ -30,6 +30,7 @@ use wingbeat_api::{
 use wingbeat_server::Connection;
 
 use crate::access::{self, Caller, Wrote, wrote};
+use crate::alarms;
 use crate::checklist;
 use crate::client;
 use crate::mission_file;
@@ -69,6 +70,7 @@ fn api() -> OpenApiRouter<Service> {
         .routes(routes!(events))
         .routes(routes!(aircraft))
         .routes(routes!(command))
+        .routes(routes!(alarms::alarms, alarms::acknowledge_alarms))
         .routes(routes!(command_note))
         .routes(routes!(take_over))
         .routes(routes!(mission))

@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! Sending ──accepted──▶ Accepted ──effect read back──▶ EffectSeen
+//!    │  │                        └──no effect in time──▶ Expired
 //!    │  └──no answer in time──▶ Expired ─ ─ seen later ─ ─ ▶ EffectSeen
 //!    └──refused, overtaken, not commandable──▶ Failed
 //! ```
@@ -55,6 +56,38 @@ pub(crate) fn time_to_live(command: Command) -> Duration {
     match lane(command) {
         Lane::Normal | Lane::Exclusion(_) => Duration::from_secs(10),
         Lane::Recovery => Duration::from_secs(60),
+    }
+}
+
+/// Time within which the effect of an accepted command is to be seen. An aircraft that was restarted in
+/// the meantime has no record of the command, and reports no end of it.
+fn effect_within(command: Command) -> Duration {
+    match command {
+        // Preparing, arming, climbing and waiting for all others.
+        Command::Setup | Command::SetParameters => Duration::from_secs(300),
+        Command::Start
+        | Command::Hold
+        | Command::Return
+        | Command::Land
+        | Command::Resume
+        | Command::RecoverControl
+        | Command::Engage
+        | Command::Exclude { .. } => Duration::from_secs(60),
+    }
+}
+
+/// The next step of the operator after a command whose result is not known.
+pub(crate) const NEXT_STEP: &str = "check the state of the aircraft, then send the command again";
+
+/// A delivery reports its own end; this is added to its time limit.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The aircraft that a command addresses, in a refusal.
+pub(crate) fn addressed(vehicles: &[String]) -> String {
+    match vehicles {
+        [] => "all aircraft".to_owned(),
+        [one] => format!("aircraft {one:?}"),
+        some => format!("{} aircraft", some.len()),
     }
 }
 
@@ -289,6 +322,35 @@ impl Ledger {
         changed
     }
 
+    /// Ends commands whose result was not seen in time, so that none is shown as under way for ever. Returns
+    /// the deliveries to stop.
+    pub(crate) fn expire(&mut self, time_ms: u64) -> Vec<Order> {
+        let mut orders = Vec::new();
+        for entry in &mut self.commands {
+            let (command, lane) = (entry.command, lane_of(entry));
+            let age = Duration::from_millis(time_ms.saturating_sub(entry.time_ms));
+            // An aircraft that is first received within this time is sent the command for as long again.
+            let sent_for = 2 * time_to_live(command) + GRACE;
+            let accepted_for = sent_for.max(effect_within(command));
+            for result in &mut entry.results {
+                let (limit, what) = match result.outcome {
+                    VehicleOutcome::Sending => (sent_for, "not answered"),
+                    VehicleOutcome::Accepted => (accepted_for, "accepted, but its effect was not seen"),
+                    VehicleOutcome::EffectSeen | VehicleOutcome::Failed | VehicleOutcome::Expired => continue,
+                };
+                if age < limit {
+                    continue;
+                }
+                if is_being_sent(lane, result.outcome) {
+                    orders.push(Order::Stop { vehicle: result.vehicle.clone(), lane });
+                }
+                result.outcome = VehicleOutcome::Expired;
+                result.detail = format!("{what} within {} s; {NEXT_STEP}", limit.as_secs());
+            }
+        }
+        orders
+    }
+
     /// The command that has this id, while it is remembered with what became of it.
     pub(crate) fn command_of(&self, id: &str) -> Option<Command> {
         self.commands.iter().find(|entry| entry.id == id).map(|entry| entry.command)
@@ -428,6 +490,44 @@ mod tests {
             &mut orders
         ));
         assert_eq!(orders, [], "nothing was being sent");
+    }
+
+    #[test]
+    fn an_accepted_command_whose_effect_is_not_seen_expires_with_a_next_step() {
+        for (command, after_ms) in
+            [(Command::Start, 60_000), (Command::Setup, 300_000), (Command::Land, 125_000)]
+        {
+            let mut ledger = Ledger::default();
+            ledger.admit(&request("c", command), 1_000, all(&["a", "b"]));
+            let accepted = [progress("c", command, CommandStage::Accepted)];
+            ledger.progressed("a", &accepted, &mut Vec::new());
+            ledger.delivered("c", "b", VehicleOutcome::Failed, "no mission".to_owned());
+            assert_eq!(ledger.expire(1_000 + after_ms - 1), []);
+            assert_eq!(outcome(&ledger, "c", "a").0, VehicleOutcome::Accepted);
+            let stopped = ledger.expire(1_000 + after_ms);
+            assert_eq!(stopped.len(), usize::from(command == Command::Land), "its repetition ends");
+            let detail = format!(
+                "accepted, but its effect was not seen within {} s; check the state of the aircraft, then send \
+                 the command again",
+                after_ms / 1_000
+            );
+            assert_eq!(outcome(&ledger, "c", "a"), (VehicleOutcome::Expired, detail));
+            assert_eq!(outcome(&ledger, "c", "b").0, VehicleOutcome::Failed);
+            let seen = [progress("c", command, CommandStage::EffectSeen)];
+            assert!(ledger.progressed("a", &seen, &mut Vec::new()), "later than expected");
+            assert_eq!(outcome(&ledger, "c", "a").0, VehicleOutcome::EffectSeen);
+        }
+    }
+
+    #[test]
+    fn a_command_without_a_delivery_does_not_stay_under_way() {
+        let mut ledger = Ledger::default();
+        ledger.admit(&request("e", Command::Engage), 0, all(&["a"]));
+        assert_eq!(ledger.expire(24_999), []);
+        assert_eq!(ledger.expire(25_000), [stop("a", Lane::Normal)]);
+        let (outcome, detail) = outcome(&ledger, "e", "a");
+        assert_eq!(outcome, VehicleOutcome::Expired);
+        assert!(detail.starts_with("not answered within 25 s; check"), "{detail}");
     }
 
     #[test]

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod alarms;
 mod ask;
 mod base_station;
 pub mod bundle;

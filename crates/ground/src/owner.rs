@@ -10,21 +10,22 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use wingbeat_api::{
-    Actions, AircraftChange, AircraftStatus, Command, CommandProgress, CommandStage, FleetAircraft,
-    FleetCommand, FleetCommandNote, FleetCommandReply, FleetCommandRequest, FleetLogLine, FleetPicture,
-    FleetUpdate, Identity, LogLine, MissionUpload, Severity, VehicleOutcome,
+    Actions, AircraftChange, AircraftStatus, AlarmsAcknowledge, Command, CommandProgress, CommandStage,
+    FleetAircraft, FleetAlarms, FleetCommand, FleetCommandNote, FleetCommandReply, FleetCommandRequest,
+    FleetLogLine, FleetPicture, FleetUpdate, Identity, LogLine, MissionUpload, Severity, VehicleOutcome,
 };
 
 use wingbeat_console::{Answer, Press};
 use wingbeat_wire::{CommandId, OrderProgress};
 
+use crate::alarms::Alarms;
 use crate::checklist::{self, Accepted};
 use crate::client;
 use crate::deliver::Delivery;
 use crate::delta;
 use crate::desk::Desk;
 use crate::fleet::Fleet;
-use crate::ledger::{self, Known, Lane, Ledger, Order};
+use crate::ledger::{self, Known, Lane, Ledger, Order, addressed};
 use crate::listen::Listener;
 use crate::refused::Refused;
 
@@ -91,6 +92,7 @@ pub(crate) enum Request {
     /// One aircraft by its id, with everything.
     Aircraft(String, oneshot::Sender<Result<FleetAircraft, Refused>>),
     Note(FleetCommandNote, oneshot::Sender<Result<(), Refused>>),
+    Acknowledge(AlarmsAcknowledge, String, oneshot::Sender<Result<FleetAlarms, Refused>>),
     /// An aircraft that was found.
     Found(Found),
     /// Whether one of these addresses is followed.
@@ -180,6 +182,8 @@ struct Sent {
     /// By address.
     aircraft: BTreeMap<String, serde_json::Value>,
     commands: Vec<FleetCommand>,
+    /// The revision of the alarms.
+    alarms: u64,
     actions: Actions,
     /// The checklist, and its version.
     checklist: (u64, Option<serde_json::Value>),
@@ -193,6 +197,7 @@ pub(crate) struct Owner {
     log: VecDeque<FleetLogLine>,
     fleet: Fleet,
     ledger: Ledger,
+    alarms: Alarms,
     clients: client::Clients,
     /// What signs orders, and repeats them by radio.
     desk: Option<Arc<Desk>>,
@@ -232,6 +237,7 @@ impl Owner {
             log: VecDeque::new(),
             fleet,
             ledger: Ledger::default(),
+            alarms: Alarms::default(),
             clients,
             desk,
             following,
@@ -285,6 +291,10 @@ impl Owner {
             Request::Locate(id, reply) => drop(reply.send(self.locate(&id).map(str::to_owned))),
             Request::Aircraft(id, reply) => drop(reply.send(self.aircraft(&id, now))),
             Request::Note(note, reply) => drop(reply.send(self.note(note))),
+            Request::Acknowledge(request, by, reply) => {
+                let at_ms = self.fleet.time_ms(now);
+                drop(reply.send(self.alarms.acknowledge(&request, &by, at_ms)));
+            }
         }
     }
 
@@ -403,6 +413,9 @@ impl Owner {
         for index in self.fleet.age(now) {
             self.log(index, Severity::Warning, "link between ground and aircraft is lost");
         }
+        let over = self.ledger.expire(self.fleet.time_ms(now));
+        self.carry_out(over);
+        self.alarms.judge(self.fleet.time_ms(now), || self.fleet.all(now));
         self.ask_for_missions(now);
         self.look_closely();
         let every = if std::mem::take(&mut self.is_urgent) { TICK } else { PUSH_EVERY };
@@ -451,17 +464,29 @@ impl Owner {
         let commands: Vec<_> =
             shown.iter().filter(|command| !self.sent.commands.contains(command)).cloned().collect();
         self.sent.commands = shown;
+        let alarms = self.alarms.since(self.sent.alarms);
+        self.sent.alarms = self.alarms.revision();
         let now_possible = self.actions();
         let actions = (now_possible != self.sent.actions).then(|| now_possible.clone());
         self.sent.actions = now_possible;
         let listening = self.about.listener.get().filter(|_| pulse).map(Listener::shown);
         let corrections = self.desk.as_ref().filter(|_| pulse).and_then(|desk| desk.base_station());
         let checklist = self.checklist_change();
-        if pulse || !aircraft.is_empty() || !commands.is_empty() || actions.is_some() || checklist.is_some() {
+        let changed = !aircraft.is_empty() || !commands.is_empty() || !alarms.is_empty();
+        if pulse || changed || actions.is_some() || checklist.is_some() {
             let time_ms = self.fleet.time_ms(now);
             self.push(
                 "update",
-                &FleetUpdate { time_ms, aircraft, commands, corrections, listening, checklist, actions },
+                &FleetUpdate {
+                    time_ms,
+                    aircraft,
+                    commands,
+                    alarms,
+                    corrections,
+                    listening,
+                    checklist,
+                    actions,
+                },
             );
         }
     }
@@ -473,6 +498,7 @@ impl Owner {
         self.sent = Sent {
             aircraft: all.map(|aircraft| (aircraft.address.clone(), streamed(aircraft))).collect(),
             commands: self.ledger.shown(),
+            alarms: self.alarms.revision(),
             actions: self.actions(),
             checklist: (self.about.checklist.version(), self.checklist_value()),
         };
@@ -548,6 +574,7 @@ impl Owner {
             aircraft: self.fleet.all(now),
             missions: self.fleet.missions(),
             commands: self.ledger.shown(),
+            alarms: self.alarms.shown(),
             actions: self.actions(),
             log: self.log.iter().cloned().collect(),
         }
@@ -736,9 +763,27 @@ impl Owner {
                     if let Some(desk) = &desk {
                         desk.begin(&press, &vehicle, limit);
                     }
-                    let Some(Ok(address)) = self.fleet.find(&vehicle) else { continue };
-                    let Ok(client) = self.clients.of(&vehicle) else { continue };
-                    let address = address.to_owned();
+                    let reached = match (self.fleet.find(&vehicle), self.clients.of(&vehicle)) {
+                        (Some(Ok(address)), Ok(client)) => Ok((address.to_owned(), client)),
+                        (Some(Err(problem)), _) | (Some(Ok(_)), Err(problem)) => Err(problem),
+                        (None, _) => Err("no aircraft answers with this id".to_owned()),
+                    };
+                    let (address, client) = match reached {
+                        Ok(reached) => reached,
+                        // The radio may repeat a recovery command: its end is not known yet.
+                        Err(problem) if lane == Lane::Recovery => {
+                            let detail = format!("not sent by network: {problem}");
+                            let id = press.id.as_str();
+                            self.ledger.delivered(id, &vehicle, VehicleOutcome::Sending, detail);
+                            continue;
+                        }
+                        Err(problem) => {
+                            let detail = format!("not sent: {problem}");
+                            let id = press.id.as_str();
+                            self.ledger.delivered(id, &vehicle, VehicleOutcome::Failed, detail);
+                            continue;
+                        }
+                    };
                     let tokens = self.clients.tokens().clone();
                     let vehicle_id = vehicle.clone();
                     let delivery =
@@ -823,15 +868,6 @@ fn streamed(mut aircraft: FleetAircraft) -> serde_json::Value {
     let mut value = serde_json::to_value(aircraft).unwrap_or_default();
     delta::round(&mut value);
     value
-}
-
-/// The aircraft that a command addresses, in a refusal.
-fn addressed(vehicles: &[String]) -> String {
-    match vehicles {
-        [] => "all aircraft".to_owned(),
-        [one] => format!("aircraft {one:?}"),
-        some => format!("{} aircraft", some.len()),
-    }
 }
 
 /// Our own types always have a JSON form; if one should not, a console misses a push and nothing falls.

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use reqwest::Client;
 use tokio::sync::{mpsc, oneshot};
 use wingbeat_api::{
-    Checklist, FleetAircraft, FleetBundle, FleetBundleRequest, FleetCommandNote, FleetCommandRequest,
-    FleetFlightSetupWrite, FleetFlightSetups, FleetLeases, FleetLinkTest, FleetLinks, FleetParameterWrite,
-    FleetParameters, FleetPicture, FleetRegionWrite, FleetRegions, FleetTakeOver, LinkTestRequest,
-    ParameterComparison, ParameterReference, ParameterWrite, TickWrite, check_fence, check_rally,
+    AlarmsAcknowledge, Checklist, FleetAircraft, FleetAlarms, FleetBundle, FleetBundleRequest,
+    FleetCommandNote, FleetCommandRequest, FleetFlightSetupWrite, FleetFlightSetups, FleetLeases,
+    FleetLinkTest, FleetLinks, FleetParameterWrite, FleetParameters, FleetPicture, FleetRegionWrite,
+    FleetRegions, FleetTakeOver, LinkTestRequest, ParameterComparison, ParameterReference, ParameterWrite,
+    TickWrite, check_fence, check_rally,
 };
 
 use crate::access::Access;
@@ -168,6 +169,15 @@ impl Service {
     /// One aircraft with all that is known of it.
     pub(crate) async fn aircraft(&self, id: String) -> Result<FleetAircraft, Refused> {
         self.ask(|reply| Request::Aircraft(id, reply)).await?
+    }
+
+    /// Acknowledges alarms; `by` is the user's name, or an address.
+    pub(crate) async fn acknowledge(
+        &self,
+        request: AlarmsAcknowledge,
+        by: String,
+    ) -> Result<FleetAlarms, Refused> {
+        self.ask(|reply| Request::Acknowledge(request, by, reply)).await?
     }
 
     /// Keeps why a command was given.

@@ -18,7 +18,7 @@ fn it_describes_every_path_of_the_service() {
     let document = wingbeat_ground::openapi();
     let paths: Vec<_> = document.paths.paths.keys().map(String::as_str).collect();
     use wingbeat_api::paths::{
-        AUDIT, FLEET, FLEET_AIRCRAFT, FLEET_BUNDLE, FLEET_CHECKLIST, FLEET_CHECKLIST_RESULT,
+        AUDIT, FLEET, FLEET_AIRCRAFT, FLEET_ALARMS, FLEET_BUNDLE, FLEET_CHECKLIST, FLEET_CHECKLIST_RESULT,
         FLEET_CHECKLIST_RESULTS, FLEET_COMMAND_NOTE, FLEET_COMMANDS, FLEET_EVENTS, FLEET_FLIGHT_SETUP,
         FLEET_LEASES, FLEET_LINK_TEST, FLEET_LINK_TEST_FILE, FLEET_LINKS, FLEET_MISSION, FLEET_PARAMETERS,
         FLEET_PARAMETERS_COMPARISON, FLEET_PARAMETERS_FILE, FLEET_REGION, FORMATIONS, MISSION_EXPORT,
@@ -29,6 +29,7 @@ fn it_describes_every_path_of_the_service() {
         AUDIT,
         FLEET,
         FLEET_AIRCRAFT,
+        FLEET_ALARMS,
         FLEET_BUNDLE,
         FLEET_CHECKLIST,
         FLEET_CHECKLIST_RESULT,

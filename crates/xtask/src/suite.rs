@@ -156,8 +156,19 @@ pub(crate) fn run(root: &Path, full: bool) -> ExitCode {
         test.args(["--test-reporter=tap", "--test-reporter-destination=stdout", "--test-reporter=junit"]);
         test.arg(format!("--test-reporter-destination={}", report.display()));
         test.args(
-            ["console", "plan", "login", "avoidance", "replay", "fence", "tiles", "axe"]
-                .map(|story| format!("tests/browser/{story}.test.mjs")),
+            [
+                "console",
+                "plan",
+                "consoles",
+                "alarms",
+                "login",
+                "avoidance",
+                "replay",
+                "fence",
+                "tiles",
+                "axe",
+            ]
+            .map(|story| format!("tests/browser/{story}.test.mjs")),
         );
         Ok(test)
     });

@@ -55,6 +55,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet/alarms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The alarms of the fleet, with times and who acknowledged them. On the event stream they are a part of the picture. */
+        get: operations["alarms"];
+        put?: never;
+        /** Acknowledges alarms that last, for all consoles. Nothing is sent to aircraft. */
+        post: operations["acknowledge_alarms"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/fleet/bundle": {
         parameters: {
             query?: never;
@@ -715,6 +733,31 @@ export interface components {
              */
             time_ms: number;
         };
+        /** @description Who acknowledged an alarm, and when. */
+        AlarmAcknowledgement: {
+            /**
+             * Format: int64
+             * @description Milliseconds since the ground service started.
+             */
+            at_ms: number;
+            /** @description The user's name; where the service has no users, the address of the console. */
+            by: string;
+        };
+        /**
+         * @description The subject of an alarm. An aircraft has one alarm of a kind at a time.
+         * @enum {string}
+         */
+        AlarmKind: "lost" | "controller" | "failsafe" | "takeover" | "separation" | "battery" | "companion" | "radio" | "keys" | "holding" | "ended" | "conflict" | "mission" | "excluded" | "problem";
+        /**
+         * @description How grave an alarm is.
+         * @enum {string}
+         */
+        AlarmLevel: "caution" | "alarm";
+        /** @description POST body: acknowledges alarms, for all consoles. */
+        AlarmsAcknowledge: {
+            /** @description Their numbers; empty for all that last. An alarm that has ended needs none. */
+            numbers?: number[];
+        };
         /** @description Why a request was not carried out. */
         ApiError: {
             /** @description A stable word for programs: `bad_request`, `not_found`, `conflict`, `busy`, `unavailable`. */
@@ -1305,6 +1348,40 @@ export interface components {
             problem?: string | null;
             status?: components["schemas"]["AircraftStatus"] | null;
         };
+        /** @description An alarm of one aircraft. */
+        FleetAlarm: {
+            acknowledged?: components["schemas"]["AlarmAcknowledgement"] | null;
+            /** @description The address of the aircraft's API. */
+            address: string;
+            /**
+             * Format: int64
+             * @description When it ended, milliseconds since the ground service started; absent while it lasts.
+             */
+            ended_ms?: number | null;
+            /** @description Its subject. */
+            kind: components["schemas"]["AlarmKind"];
+            /** @description How grave it is; while it lasts it can become graver. */
+            level: components["schemas"]["AlarmLevel"];
+            /** @description The aircraft's display name. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Its number since the ground service started, from 1. A condition that comes back is a new alarm.
+             */
+            number: number;
+            /**
+             * Format: int64
+             * @description When it began, milliseconds since the ground service started.
+             */
+            since_ms: number;
+            /** @description One sentence without the name. */
+            text: string;
+        };
+        /** @description The alarms of the fleet, by their numbers: all that last, and the last 200 that have ended. */
+        FleetAlarms: {
+            /** @description The alarms. */
+            alarms: components["schemas"]["FleetAlarm"][];
+        };
         /** @description The bundle that the ground service collects, or the last. */
         FleetBundle: {
             bundle?: components["schemas"]["Bundle"] | null;
@@ -1478,6 +1555,8 @@ export interface components {
              *     [`FLEET_AIRCRAFT`](crate::paths::FLEET_AIRCRAFT).
              */
             aircraft: components["schemas"]["FleetAircraft"][];
+            /** @description The alarms, by their numbers. */
+            alarms?: components["schemas"]["FleetAlarm"][];
             checklist?: components["schemas"]["Checklist"] | null;
             /** @description The last commands, newest last, at most 16. */
             commands: components["schemas"]["FleetCommand"][];
@@ -1533,6 +1612,8 @@ export interface components {
             actions?: components["schemas"]["Actions"] | null;
             /** @description Aircraft of the picture of which something has changed. */
             aircraft?: components["schemas"]["AircraftChange"][];
+            /** @description Alarms that are new, or of which something has changed. */
+            alarms?: components["schemas"]["FleetAlarm"][];
             /** @description What of the checklist has changed, as in [`AircraftChange`]; absent where it is as before. */
             checklist?: Record<string, unknown> | null;
             /** @description Commands that are new, or of which something has changed. */
@@ -3166,6 +3247,86 @@ export interface operations {
                 };
             };
             /** @description No such aircraft */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    alarms: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The alarms */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetAlarms"];
+                };
+            };
+            /** @description The service is ending */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+        };
+    };
+    acknowledge_alarms: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlarmsAcknowledge"];
+            };
+        };
+        responses: {
+            /** @description The alarms after it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetAlarms"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description No such alarm is listed */
             404: {
                 headers: {
                     [name: string]: unknown;

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { acknowledge, active, HISTORY_MAX, unheard, updateAlarms, type Alarm, type Report } from './alarms';
+import type { FleetAlarm } from '../api/model';
+import { acknowledge, active, HISTORY_MAX, merged, unheard, updateAlarms, type Alarm, type Report } from './alarms';
+import { stateOf, update } from './samples';
+import { applyUpdate, ENDED_ALARMS_MAX } from './state';
 import type { Condition } from './conditions';
 
 const condition = (change: Partial<Condition> = {}): Condition => ({ kind: 'battery', level: 'caution', short: 'Battery', text: 'battery at 20 %', ...change });
@@ -53,4 +56,27 @@ test('the history is bounded', () => {
     alarms = updateAlarms(alarms, report(), 2 * n + 1);
   }
   expect(alarms.length).toBe(HISTORY_MAX);
+});
+
+const ofService = (number: number, change: Partial<FleetAlarm> = {}): FleetAlarm => ({
+  number, address: 'a', name: 'UAV 1', kind: 'lost', level: 'alarm', text: 'out of contact', since_ms: number * 100, ...change,
+});
+
+test('the alarms of the service stand with those of the page, newest first, with who acknowledged them', () => {
+  const own = updateAlarms([], report(condition({ kind: 'voltage' })), 150);
+  const acknowledged = { by: 'anna', at_ms: 300 };
+  const alarms = merged([ofService(1, { acknowledged }), ofService(2, { ended_ms: 500 })], own);
+  expect(alarms.map(({ number, acknowledged: is, by, endedMs }) => [number, is, by, endedMs])).toEqual([
+    [2, false, undefined, 500], [undefined, false, undefined, undefined], [1, true, 'anna', undefined],
+  ]);
+});
+
+test('updates of the service change its alarms by their numbers, and the list is bounded', () => {
+  let state = stateOf([], { alarms: [ofService(1), ofService(2)] });
+  state = applyUpdate(state, update([], { alarms: [ofService(2, { ended_ms: 400 }), ofService(3)] }), 5);
+  expect(state.alarms.map(({ number, ended_ms }) => [number, ended_ms])).toEqual([[1, undefined], [2, 400], [3, undefined]]);
+  const many = Array.from({ length: 300 }, (_, index) => ofService(index + 10, { ended_ms: 1 }));
+  state = applyUpdate(state, update([], { alarms: many }), 6);
+  expect(state.alarms.filter(({ ended_ms }) => ended_ms !== undefined)).toHaveLength(ENDED_ALARMS_MAX);
+  expect(state.alarms.slice(0, 2).map(({ number }) => number)).toEqual([1, 3]);
 });

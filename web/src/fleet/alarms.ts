@@ -1,4 +1,5 @@
 /** Alarms of the fleet: what is wrong now, what was, and what the operator has acknowledged. Pure: time is an argument. */
+import type { FleetAlarm } from '../api/model';
 import type { Condition, Kind, Level } from './conditions';
 
 /** Ended alarms that are kept. */
@@ -17,6 +18,10 @@ export interface Alarm {
   /** Absent while it lasts. */
   readonly endedMs: number | undefined;
   readonly acknowledged: boolean;
+  /** The user, or the address of the console; absent where this page alone has the alarm. */
+  readonly by?: string;
+  /** Its number at the ground service; absent where this page alone has it. */
+  readonly number?: number;
 }
 
 /** An aircraft and what is wrong with it. */
@@ -58,6 +63,18 @@ export function updateAlarms(alarms: readonly Alarm[], reports: readonly Report[
   const all = [...begun, ...kept];
   let ended = 0;
   return all.filter(({ endedMs }) => endedMs === undefined || (ended += 1) <= HISTORY_MAX);
+}
+
+/** Kinds that the page alone knows: the loss of the service, and voltages below the limits that it reads from the parameters. */
+export const OWN_KINDS: readonly Kind[] = ['service', 'voltage'];
+
+/** Returns the alarms of the service and of the page, newest first. */
+export function merged(ofService: readonly FleetAlarm[], own: readonly Alarm[]): readonly Alarm[] {
+  const alarms = ofService.map(({ number, address, name, kind, level, text, since_ms, ended_ms, acknowledged }): Alarm => ({
+    key: `service/${number}`, number, address, name, kind, level, text, sinceMs: since_ms, endedMs: ended_ms ?? undefined,
+    acknowledged: acknowledged != null, ...(acknowledged == null ? {} : { by: acknowledged.by }),
+  }));
+  return [...alarms, ...own].toSorted((a, b) => b.sinceMs - a.sinceMs || (b.number ?? 0) - (a.number ?? 0));
 }
 
 /** Returns a key that no alarm has: a condition can end and begin again within one update. */

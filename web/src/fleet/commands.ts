@@ -1,6 +1,6 @@
 /** What became of a command: the failures first, and one line for the whole. */
 import type { Command, FleetCommand, FleetCommandResult, VehicleOutcome } from '../api/model';
-import { nameOf, type ById } from './avoidance';
+import { nameOf, withNames, type ById } from './avoidance';
 import { plural } from './format';
 import type { Aircraft } from './state';
 
@@ -25,7 +25,7 @@ export function summarizeCommand(command: FleetCommand): CommandSummary {
   const verdict = counts.failed + counts.expired > 0 ? 'bad' : busy ? 'busy' : 'done';
   const words: Record<VehicleOutcome, string> = {
     failed: 'failed',
-    expired: 'without answer',
+    expired: 'without a seen effect',
     sending: 'sending',
     accepted: 'accepted',
     effect_seen: 'effect seen',
@@ -34,6 +34,24 @@ export function summarizeCommand(command: FleetCommand): CommandSummary {
     .map((outcome) => `${counts[outcome]} ${words[outcome]}`)
     .join(', ');
   return { counts, results, verdict, text: text || 'no aircraft addressed' };
+}
+
+/** Reasons that stand next to the last command; *Each aircraft* has the others. */
+const REASONS_MAX = 2;
+
+/** Returns why a command had no effect, one line for all aircraft with the same reason: "UAV 1, UAV 2: no mission". */
+export function reasons(command: FleetCommand, known: ById): string[] {
+  const groups = new Map<string, string[]>();
+  for (const { vehicle, outcome, detail } of summarizeCommand(command).results) {
+    if (outcome !== 'failed' && outcome !== 'expired') continue;
+    groups.set(detail, [...(groups.get(detail) ?? []), known.has(vehicle) ? nameOf(vehicle, known) : vehicle]);
+  }
+  const lines = [...groups].filter(([detail]) => detail !== '').map(([detail, names]) => {
+    const who = names.length > 4 ? `${plural(names.length, 'aircraft', 'aircraft')}` : names.join(', ');
+    return `${who}: ${withNames(detail, known)}`;
+  });
+  const more = lines.length - REASONS_MAX;
+  return more > 0 ? [...lines.slice(0, REASONS_MAX), `${plural(more, 'other reason', 'other reasons')} below Each aircraft`] : lines;
 }
 
 /** A command as the page sent it, from the key press until the ground service shows it. */
@@ -46,10 +64,23 @@ export interface Sending {
   readonly state: 'sending' | 'sent' | 'failed';
   /** The time of the key press, milliseconds since 1970 by the ground service's clock. */
   readonly atUnixMs: number;
+  /** When the ground service accepted it, by the page's clock; absent before. */
+  readonly sentAtMs?: number;
   /** The start of the ground service that it was sent to, milliseconds since 1970; 0 where none has answered yet. */
   readonly serviceUnixMs: number;
   /** What the last attempt met; empty if nothing yet. */
   readonly reason: string;
+}
+
+/** The ground service reports a command that it accepted with its next update, five times a second. */
+const REPORTED_WITHIN_MS = 5_000;
+
+/** The line of a command that the ground service does not report; `bad`: the operator must act. */
+export function unreported({ state, reason, sentAtMs }: Sending, nowMs: number): { text: string; bad: boolean } {
+  if (state === 'failed') return { text: `not sent: ${reason}`, bad: true };
+  if (state === 'sending') return { text: reason ? `${reason}, trying again` : 'sending to the ground service', bad: false };
+  if (sentAtMs === undefined || nowMs - sentAtMs < REPORTED_WITHIN_MS) return { text: 'accepted by the ground service', bad: false };
+  return { text: 'result not known: the ground service accepted it and reports nothing of it. Check the states of the aircraft and reload the page.', bad: true };
 }
 
 export interface HistoryItem {

@@ -16,7 +16,7 @@ import type { Low } from './voltages';
 export type Level = 'alarm' | 'caution' | 'notice';
 
 export type Kind =
-  | 'lost' | 'controller' | 'failsafe' | 'takeover' | 'separation' | 'battery' | 'companion' | 'radio' | 'keys'
+  | 'lost' | 'controller' | 'failsafe' | 'takeover' | 'separation' | 'battery' | 'voltage' | 'companion' | 'radio' | 'keys'
   | 'holding' | 'ended' | 'conflict' | 'mission' | 'excluded' | 'problem' | 'unseen' | 'service';
 
 export interface Condition {
@@ -146,7 +146,7 @@ function statusConditions(
   const level = low === 'critical' || (charge != null && charge <= BATTERY_ALARM_PERCENT) ? 'alarm' : 'caution';
   if (low !== undefined) {
     const text = chargeText(status.battery);
-    add(armed ? level : 'caution', 'battery', `Battery ${text}`, `battery at ${text}, its flight controller's limit of a ${low} battery`);
+    add(armed ? level : 'caution', 'voltage', `Battery ${text}`, `battery at ${text}, its flight controller's limit of a ${low} battery`);
   } else if (charge != null && charge <= BATTERY_CAUTION_PERCENT) {
     add(armed ? level : 'caution', 'battery', `Battery ${percent(charge)}`, `battery at ${percent(charge)}`);
   }

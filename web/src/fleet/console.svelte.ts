@@ -12,7 +12,8 @@ import { FlightDraft } from '../plan/flight.svelte';
 import { Planner } from '../plan/planner.svelte';
 import { RegionDraft } from './region.svelte';
 import { announcements } from './announce';
-import { acknowledge, active, unheard, updateAlarms, type Alarm } from './alarms';
+import { acknowledgeAlarms } from '../api/aircraft';
+import { acknowledge, active, isActive, merged, OWN_KINDS, unheard, updateAlarms, type Alarm } from './alarms';
 import { byId, everyoneAlone, type ById } from './avoidance';
 import { isOfEarlierService, olderCommands, type OlderCommand, type Sending } from './commands';
 import { conditionsOf, SERVICE_LOST, type Condition } from './conditions';
@@ -96,7 +97,9 @@ export class FleetConsole {
   });
 
   preferences = $state.raw<Preferences>(readPreferences());
-  /** Newest first: what is wrong now and what was. */
+  /** Alarms that the page alone knows. */
+  #own: readonly Alarm[] = [];
+  /** Newest first: what is wrong now and what was, for all consoles. */
   alarms = $state.raw<readonly Alarm[]>([]);
   /** Commands that the aircraft report and the ground service does not know. */
   older = $state.raw<readonly OlderCommand[]>([]);
@@ -265,10 +268,28 @@ export class FleetConsole {
     writePreferences(this.preferences);
   }
 
+  /** Whether this user may acknowledge the alarm: those of the service count for all consoles. */
+  mayAcknowledge(alarm: Alarm): boolean {
+    return alarm.number === undefined || this.mayCommand;
+  }
+
   /** One alarm, or all that there are. */
   acknowledge(key?: string): void {
-    this.alarms = acknowledge(this.alarms, key);
+    const meant = this.alarms.filter((alarm) => isActive(alarm) && !alarm.acknowledged && (key === undefined || alarm.key === key) && this.mayAcknowledge(alarm));
+    const numbers = meant.flatMap(({ number }) => (number === undefined ? [] : [number]));
+    for (const alarm of meant) {
+      this.#own = acknowledge(this.#own, alarm.key);
+      this.alarms = acknowledge(this.alarms, alarm.key);
+    }
+    if (numbers.length > 0) void this.#acknowledgeForAll(numbers);
     this.#lookBack();
+  }
+
+  async #acknowledgeForAll(numbers: readonly number[]): Promise<void> {
+    const answer = await acknowledgeAlarms({ numbers: [...numbers] });
+    if (answer.ok) return;
+    this.#announce([`Not acknowledged: ${answer.reason}.`]);
+    this.#judge();
   }
 
   /** Opens a panel, or closes it where it is open. */
@@ -387,7 +408,7 @@ export class FleetConsole {
       retrying: (reason) => this.#changeSending(body.id, { reason }),
     });
     this.#aborts.delete(body.id);
-    this.#changeSending(body.id, result.ok ? { state: 'sent', reason: '', serviceUnixMs: this.#next.startedUnixMs } : { state: 'failed', reason: result.reason });
+    this.#changeSending(body.id, result.ok ? { state: 'sent', reason: '', serviceUnixMs: this.#next.startedUnixMs, sentAtMs: pageNowMs() } : { state: 'failed', reason: result.reason });
     if (!result.ok) this.#announce([`${commandName(body.command)} was not sent: ${result.reason}.`]);
     if (!result.ok && result.signedOut) await this.checkAccess();
   }
@@ -429,14 +450,15 @@ export class FleetConsole {
     this.#judge();
   }
 
-  /** Updates the alarms by the conditions of the aircraft and of the ground service itself. */
+  /** Updates the alarms: those of the service, and those of conditions that the page alone knows. */
   #judge(): void {
     const reports = this.#next.aircraft.map((aircraft) => {
       const { address } = aircraft.fleet;
-      return { address, name: displayName(aircraft), conditions: this.conditions.get(address) ?? [] };
+      return { address, name: displayName(aircraft), conditions: (this.conditions.get(address) ?? []).filter(({ kind }) => OWN_KINDS.includes(kind)) };
     });
     const service = { address: '', name: 'Ground service', conditions: this.live === false ? [SERVICE_LOST] : [] };
-    this.alarms = updateAlarms(this.alarms, [service, ...reports], this.#next.timeMs);
+    this.#own = updateAlarms(this.#own, [service, ...reports], this.#next.timeMs);
+    this.alarms = merged(this.#next.alarms, this.#own);
   }
 
   #colour(): void {

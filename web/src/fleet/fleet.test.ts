@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { announcements } from './announce';
-import { history, summarizeCommand, type Sending } from './commands';
+import { byId } from './avoidance';
+import { history, reasons, summarizeCommand, unreported, type Sending } from './commands';
 import { holdings, missionMatch } from './mission';
 import { aircraft, command, flying, neverSeen, picture, stateOf, status, update } from './samples';
-import { covers, scopeOf } from './scope';
+import { covers, scopeOf, scopeOfThose } from './scope';
 import { displayName, roleText, sortAircraft, type Column } from './sort';
 import { applyPicture, applyUpdate, EMPTY, type FleetState } from './state';
 import { flightTimeMs, summarize, trackFlight, type FlightClock } from './summary';
@@ -133,6 +134,14 @@ describe('the scope of a command', () => {
     expect(scope.long).toContain('never in contact or is gone');
   });
 
+  it('of a button for some is called after all only where it is all of them', () => {
+    const those = (...indices: number[]) => fleet.filter(({ fleet: { address } }) => select(...indices).has(address));
+    expect(scopeOfThose(fleet.slice(0, 2), those(1, 2))).toMatchObject({ kind: 'selected', vehicles: [status(1).id, status(2).id], short: 'all 2' });
+    expect(scopeOfThose(fleet, those(1, 2)).short).toBe('2 aircraft');
+    expect(scopeOfThose(fleet, those(2)).short).toBe('UAV 2');
+    expect(scopeOfThose(fleet, []).kind).toBe('none');
+  });
+
   it('is none in an empty fleet', () => {
     expect(scopeOf([], select()).kind).toBe('none');
   });
@@ -151,7 +160,7 @@ describe('what became of a command', () => {
     const summary = summarizeCommand(command(['effect_seen', 'accepted', 'failed', 'expired', 'sending']));
     expect(summary.results.map(({ outcome }) => outcome)).toEqual(['failed', 'expired', 'sending', 'accepted', 'effect_seen']);
     expect(summary.verdict).toBe('bad');
-    expect(summary.text).toBe('1 failed, 1 without answer, 1 sending, 1 accepted, 1 effect seen');
+    expect(summary.text).toBe('1 failed, 1 without a seen effect, 1 sending, 1 accepted, 1 effect seen');
   });
 
   it('is done only when the effect was seen everywhere', () => {
@@ -165,6 +174,27 @@ describe('what became of a command', () => {
     const items = history([command([], { id: 'a' }), command([], { id: 'b' })], [sending('b'), sending('c')], 1_000);
     expect(items.map(({ id }) => id)).toEqual(['c', 'b', 'a']);
     expect(items.map(({ local, remote }) => [local !== undefined, remote !== undefined])).toEqual([[true, false], [true, true], [false, true]]);
+  });
+});
+
+describe('a command without an effect', () => {
+  it('shows each reason once, with the aircraft by name', () => {
+    const known = byId(stateOf([aircraft(1), aircraft(2), aircraft(3)]).aircraft);
+    const results = [1, 2, 3].map((index) => ({ vehicle: status(index).id, outcome: index === 3 ? ('failed' as const) : ('expired' as const), detail: index === 3 ? 'no mission' : 'refused for 10 s: 409: order: found it stale' }));
+    const found = { ...command([]), results };
+    expect(reasons(found, known)).toEqual(['UAV 3: no mission', 'UAV 1, UAV 2: refused for 10 s: 409: order: found it stale']);
+    expect(reasons(command(['sending', 'accepted', 'effect_seen']), known)).toEqual([]);
+    const many = { ...found, results: [1, 2, 3].map((index) => ({ vehicle: status(index).id, outcome: 'failed' as const, detail: `reason ${index}` })) };
+    expect(reasons(many, known)).toEqual(['UAV 1: reason 1', 'UAV 2: reason 2', '1 other reason below Each aircraft']);
+  });
+
+  it('is not called under way for ever where the service does not report it', () => {
+    const sending: Sending = { id: 'a', command: 'start', vehicles: [], scope: 'all 3', state: 'sent', reason: '', atUnixMs: 0, sentAtMs: 1_000, serviceUnixMs: 1 };
+    expect(unreported(sending, 5_999)).toEqual({ text: 'accepted by the ground service', bad: false });
+    expect(unreported(sending, 6_000)).toMatchObject({ bad: true });
+    expect(unreported(sending, 6_000).text).toContain('Check the states of the aircraft');
+    expect(unreported({ ...sending, state: 'failed', reason: 'no' }, 0)).toEqual({ text: 'not sent: no', bad: true });
+    expect(unreported({ ...sending, state: 'sending' }, 1e9).bad).toBe(false);
   });
 });
 

@@ -79,6 +79,6 @@ const OUTCOMES: Record<VehicleOutcome, string> = {
   accepted: 'accepted',
   effect_seen: 'effect seen',
   failed: 'failed',
-  expired: 'no answer',
+  expired: 'no effect seen',
 };
 export const outcomeName = (outcome: VehicleOutcome): string => OUTCOMES[outcome] ?? outcome;

@@ -61,7 +61,7 @@ export function avoiding(index: number, change: Partial<Avoidance> = {}, count =
 
 export function picture(list: FleetAircraft[], change: Partial<FleetPicture> = {}): FleetPicture {
   return {
-    time_ms: 1000, version: '1.0.0', console: 'laptop:8700', started_unix_ms: 1_700_000_000_000, has_map: false, has_tiles: false, log: [], aircraft: list, missions: [], commands: [], actions: ACTIONS, ...change,
+    time_ms: 1000, version: '1.0.0', console: 'laptop:8700', started_unix_ms: 1_700_000_000_000, has_map: false, has_tiles: false, log: [], aircraft: list, missions: [], commands: [], alarms: [], actions: ACTIONS, ...change,
   };
 }
 

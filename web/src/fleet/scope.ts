@@ -32,6 +32,15 @@ export function scopeOf(fleet: readonly Aircraft[], selected: ReadonlySet<string
   return { kind: 'selected', vehicles, short, long: `Scope: ${short} of ${fleet.length}${without}` };
 }
 
+/** Returns the scope of a command for these aircraft and no other, whatever is selected. */
+export function scopeOfThose(fleet: readonly Aircraft[], those: readonly Aircraft[]): Scope {
+  const scope = scopeOf(fleet, new Set(those.map(({ fleet: { address } }) => address)));
+  const count = scope.vehicles.length;
+  if (those.length === 0 || count === 0) return { kind: 'none', vehicles: [], short: 'none', long: '' };
+  const short = count === 1 ? scope.short : count === fleet.length ? `all ${count}` : plural(count, 'aircraft', 'aircraft');
+  return { ...scope, short, long: `Scope: ${short}` };
+}
+
 /** Whether every aircraft of `narrow` is also in `wide`, both as in a request (empty = all). */
 export function covers(wide: readonly string[], narrow: readonly string[]): boolean {
   if (wide.length === 0) return true;

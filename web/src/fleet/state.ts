@@ -2,12 +2,15 @@
  * The page's copy of the fleet, and how the stream's events change it. Pure: what arrives and the
  * page's clock come in, a new value goes out; what did not change keeps its identity.
  */
-import type { Actions, AircraftChange, BaseStation, Checklist, FleetAircraft, FleetCommand, FleetLogLine, FleetMission, FleetPicture, FleetUpdate, RadioListening } from '../api/model';
+import type { Actions, AircraftChange, BaseStation, Checklist, FleetAircraft, FleetAlarm, FleetCommand, FleetLogLine, FleetMission, FleetPicture, FleetUpdate, RadioListening } from '../api/model';
 import { applyChange } from './change';
 
 export const LOG_LINES_MAX = 500;
 /** As many as the service shows. */
 export const COMMANDS_MAX = 16;
+
+/** Ended alarms that the service keeps. */
+export const ENDED_ALARMS_MAX = 200;
 
 /** An aircraft and when the page last received it, by the page's own clock. */
 export interface Aircraft {
@@ -41,6 +44,8 @@ export interface FleetState {
   readonly aircraft: readonly Aircraft[];
   readonly missions: readonly FleetMission[];
   readonly commands: readonly FleetCommand[];
+  /** The alarms of the service, by their numbers. */
+  readonly alarms: readonly FleetAlarm[];
   readonly actions: Actions;
   /** The base station of the console, where it has one. */
   readonly corrections: BaseStation | undefined;
@@ -64,6 +69,7 @@ export const EMPTY: FleetState = {
   aircraft: [],
   missions: [],
   commands: [],
+  alarms: [],
   actions: {
     setup: false,
     setup_blocked: 'No word from the ground service yet.',
@@ -90,6 +96,7 @@ export function applyPicture(state: FleetState, picture: FleetPicture, nowMs: nu
     aircraft: merge([], picture.aircraft, nowMs),
     missions: picture.missions,
     commands: picture.commands,
+    alarms: picture.alarms ?? [],
     actions: picture.actions,
     corrections: picture.corrections ?? undefined,
     listening: picture.listening ?? undefined,
@@ -107,11 +114,20 @@ export function applyUpdate(state: FleetState, update: FleetUpdate, nowMs: numbe
     receivedAtMs: nowMs,
     aircraft: update.aircraft?.length ? changed(state.aircraft, update.aircraft, nowMs) : state.aircraft,
     commands: update.commands?.length ? newer(state.commands, update.commands) : state.commands,
+    alarms: update.alarms?.length ? changedAlarms(state.alarms, update.alarms) : state.alarms,
     actions: update.actions ?? state.actions,
     corrections: update.corrections ?? state.corrections,
     listening: update.listening ?? state.listening,
     checklist: update.checklist ? (applyChange(state.checklist, update.checklist) as Checklist) : state.checklist,
   };
+}
+
+/** Takes changed alarms in, and drops the oldest that have ended, as the service does. */
+function changedAlarms(old: readonly FleetAlarm[], changes: readonly FleetAlarm[]): readonly FleetAlarm[] {
+  const byNumber = new Map([...old, ...changes].map((alarm) => [alarm.number, alarm]));
+  const all = [...byNumber.values()].toSorted((a, b) => a.number - b.number);
+  let excess = all.filter(({ ended_ms }) => ended_ms != null).length - ENDED_ALARMS_MAX;
+  return all.filter(({ ended_ms }) => ended_ms == null || (excess -= 1) < 0);
 }
 
 /** Appends a line, once: a stream that reconnects may send again what the page has. */

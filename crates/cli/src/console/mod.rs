@@ -1,6 +1,7 @@
 //! `wingbeat fleet`, where it is a console: the whole API of a ground service. Exit code 0: done; 1: not at every aircraft; 2: refused
 //! or not reached, and nothing was done; 3: there was no answer, and whether it was done is not known.
 
+mod alarms;
 mod bundle;
 mod checklist;
 mod flight_setups;
@@ -126,6 +127,17 @@ pub(crate) enum Command {
     },
     /// The last commands and what became of them.
     Commands {
+        #[command(flatten)]
+        service: Service,
+    },
+    /// The alarms of the fleet, with times and who acknowledged them; those that have ended too.
+    Alarms {
+        /// Acknowledge these, by their numbers, for all consoles.
+        #[arg(long, value_name = "NUMBER", num_args = 1.., conflicts_with = "acknowledge_all")]
+        acknowledge: Vec<u64>,
+        /// Acknowledge all that last.
+        #[arg(long)]
+        acknowledge_all: bool,
         #[command(flatten)]
         service: Service,
     },
@@ -256,6 +268,7 @@ impl Command {
             | Self::Watch { service, .. }
             | Self::Outcome { service, .. }
             | Self::Commands { service }
+            | Self::Alarms { service, .. }
             | Self::Note { service, .. }
             | Self::Lease { service }
             | Self::TakeOver { service, .. }
@@ -374,6 +387,9 @@ async fn ask(remote: &Remote, command: &Command) -> Result<Code> {
             return orders::follow(remote, id, None, end, json).await;
         }
         Command::Bundle(arguments) => return bundle::run(remote, arguments).await,
+        Command::Alarms { acknowledge, acknowledge_all, service } => {
+            return alarms::run(remote, service, acknowledge, *acknowledge_all).await;
+        }
         Command::Checklist(arguments) => return checklist::run(remote, arguments).await,
         Command::Spacing(arguments) => return spacing::run(remote, arguments).await,
         Command::Mission(command) => return missions::run(remote, command).await,
@@ -538,6 +554,8 @@ mod tests {
         ("put", paths::FLEET_FLIGHT_SETUP, "flight-setup set"),
         ("get", paths::FLEET_BUNDLE, "bundle"),
         ("post", paths::FLEET_BUNDLE, "bundle"),
+        ("get", paths::FLEET_ALARMS, "alarms"),
+        ("post", paths::FLEET_ALARMS, "alarms"),
         ("get", paths::FLEET_CHECKLIST, "checklist"),
         ("put", paths::FLEET_CHECKLIST, "checklist tick"),
         ("delete", paths::FLEET_CHECKLIST, "checklist begin-anew"),

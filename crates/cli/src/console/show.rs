@@ -61,7 +61,7 @@ fn or_dash(text: Option<String>) -> String {
 }
 
 /// A word of the API, as JSON has it.
-fn word(value: &impl Serialize) -> String {
+pub(crate) fn word(value: &impl Serialize) -> String {
     let json = serde_json::to_value(value).unwrap_or_default();
     json.as_str().map_or_else(|| json.to_string(), |word| word.replace('_', " "))
 }

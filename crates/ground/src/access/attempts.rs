@@ -1,6 +1,6 @@
 //! How often a password may be tried: by the address that tries, of IPv6 by its network too, and by the name that is tried. All
-//! are refilled with time. An address from which a name has signed in before is not kept out by what others try under that
-//! name, or from its network.
+//! are refilled with time. A name at an address from which it has signed in before has attempts of its own. Others who try under
+//! that name, from its network, or from the same address under other names do not keep it out.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -36,6 +36,8 @@ pub(crate) struct Attempts {
     networks: BTreeMap<IpAddr, Bucket>,
     names: BTreeMap<String, Bucket>,
     successes: BTreeMap<String, Bucket>,
+    /// Of a name at an address from which it has signed in: a router, or a laptop that users share, is one address.
+    own: BTreeMap<(String, IpAddr), Bucket>,
     /// By name, of users alone.
     known: BTreeMap<String, VecDeque<IpAddr>>,
 }
@@ -44,10 +46,10 @@ impl Attempts {
     /// Takes one attempt, or states how long there is none.
     pub(crate) fn take(&mut self, address: IpAddr, name: &str, now: Instant) -> Result<(), Duration> {
         let is_known = self.known.get(name).is_some_and(|known| known.contains(&address));
-        take(&mut self.addresses, address, OF_ADDRESS, now)?;
         if is_known {
-            return Ok(());
+            return take(&mut self.own, (name.to_owned(), address), OF_ADDRESS, now);
         }
+        take(&mut self.addresses, address, OF_ADDRESS, now)?;
         if let Some(network) = wingbeat_server::network(address) {
             take(&mut self.networks, network, OF_NETWORK, now)?;
         }
@@ -58,6 +60,7 @@ impl Attempts {
     pub(crate) fn succeeded(&mut self, address: IpAddr, name: &str, now: Instant) {
         if take(&mut self.successes, name.to_owned(), OF_SUCCESS, now).is_ok() {
             self.addresses.remove(&address);
+            self.own.remove(&(name.to_owned(), address));
         }
         let known = self.known.entry(name.to_owned()).or_default();
         if !known.contains(&address) {
@@ -129,6 +132,24 @@ mod tests {
         }
         assert!(attempts.take(address(2), "anna", now).is_err());
         assert!(attempts.take(address(1), "anna", now).is_ok());
+    }
+
+    #[test]
+    fn another_user_of_the_same_address_keeps_no_user_out() {
+        let (mut attempts, now) = (Attempts::default(), Instant::now());
+        attempts.take(address(1), "anna", now).unwrap();
+        attempts.succeeded(address(1), "anna", now);
+        for _ in 0..256 {
+            if attempts.take(address(1), "observer", now).is_ok() {
+                attempts.succeeded(address(1), "observer", now);
+            }
+            let _ = attempts.take(address(1), "stranger", now);
+        }
+        assert!(attempts.take(address(1), "berta", now).is_err(), "a name that has never signed in there");
+        assert!(attempts.take(address(1), "anna", now).is_ok());
+        // Guesses of her password from there have an end too.
+        let taken = (0..100).filter(|_| attempts.take(address(1), "anna", now).is_ok());
+        assert_eq!(taken.count(), 4);
     }
 
     #[test]

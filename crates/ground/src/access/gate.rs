@@ -23,6 +23,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         paths::FLEET
         | paths::FLEET_EVENTS
         | paths::FLEET_AIRCRAFT
+        | paths::FLEET_ALARMS
         | paths::FLEET_LINKS
         | paths::FLEET_LINK_TEST
         | paths::FLEET_LINK_TEST_FILE
@@ -61,6 +62,7 @@ pub(crate) fn needs(method: &Method, path: &str) -> Option<UserRole> {
         paths::AUDIT if reads => Some(UserRole::Operator),
         paths::FLEET_COMMANDS
         | paths::FLEET_COMMAND_NOTE
+        | paths::FLEET_ALARMS
         | paths::FLEET_LEASES
         | paths::FLEET_MISSION
         | paths::FLEET_LINK_TEST
@@ -261,6 +263,8 @@ mod tests {
         ("GET", paths::FLEET, Some(Observer)),
         ("GET", paths::FLEET_EVENTS, Some(Observer)),
         ("GET", paths::FLEET_AIRCRAFT, Some(Observer)),
+        ("GET", paths::FLEET_ALARMS, Some(Observer)),
+        ("POST", paths::FLEET_ALARMS, Some(Operator)),
         ("POST", paths::FLEET_COMMANDS, Some(Operator)),
         ("PUT", paths::FLEET_COMMAND_NOTE, Some(Operator)),
         ("POST", paths::FLEET_LEASES, Some(Operator)),

@@ -136,6 +136,20 @@ impl Layers {
             || self.flags.iter().any(|(key, _)| key.split('.').next() == Some(section))
     }
 
+    /// Returns whether a line of a file has this word, in whatever section. Comments do not count.
+    pub(super) fn mentions(&self, word: &str) -> bool {
+        self.files.iter().any(|(_, text)| lines(text).any(|(_, line)| line.contains(word)))
+    }
+
+    /// Returns whether a file has a section whose name is at most two letters from this one, in whatever case.
+    pub(super) fn has_section_like(&self, section: &str) -> bool {
+        let is_like = |of: &str| {
+            let name = of.trim_matches(['[', ']', '"', '\'', ' ']).to_lowercase();
+            strsim::damerau_levenshtein(&name, section) <= 2
+        };
+        self.files.iter().any(|(_, text)| lines(text).any(|(of, _)| is_like(of)))
+    }
+
     /// Whether each file is TOML and not empty.
     pub(super) fn is_whole(&self) -> bool {
         self.files.iter().all(|(_, text)| !text.trim().is_empty() && text.parse::<toml::Table>().is_ok())

@@ -14,14 +14,15 @@ use crate::keys::Keys;
 const SECRET_KEY_FILE: &str = "/var/lib/wingbeat/aircraft.key";
 const BUNDLE_FILE: &str = "/var/lib/wingbeat/fleet.bundle";
 
-/// Whether files that may be unusable ask for keys, as far as they can be read: they name keys, have a section `security`
-/// that is not insecure, or do not ask for insecure flight where this aircraft has a key.
+/// Returns whether files that may be unusable ask for keys, as far as they can be read: they name a file of keys
+/// anywhere, have a section `security` or one that is likely to mean it and do not ask for insecure flight, or do not
+/// ask for that where this aircraft has a key.
 pub(super) fn asks_for_keys(present: &Layers) -> bool {
-    let names_keys = ["secret_key_file", "bundle_file"]
-        .iter()
-        .any(|name| present.stated(SECTION, name).is_some_and(|value| !value.is_empty()));
-    let has_section = present.has_section(SECTION) || Path::new(SECRET_KEY_FILE).exists();
-    names_keys || (has_section && !present.is_insecure())
+    let names_keys = ["secret_key_file", "bundle_file"].iter().any(|name| {
+        present.mentions(name) || present.stated(SECTION, name).is_some_and(|value| !value.is_empty())
+    });
+    let has_section = present.has_section(SECTION) || present.has_section_like(SECTION);
+    names_keys || ((has_section || Path::new(SECRET_KEY_FILE).exists()) && !present.is_insecure())
 }
 
 const SECTION: &str = "security";

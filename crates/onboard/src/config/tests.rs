@@ -677,8 +677,14 @@ fn a_fault_of_security_never_falls_back_to_a_configuration_without_keys() {
     refused("no TOML", &format!("{enrolled}\n[musc"));
     refused("cut off in the name of a key file", &enrolled[..enrolled.find("fleet.bundle").unwrap()]);
     refused("a section without a word", "id = \"1\"\n[security]\n");
+    for header in ["[securty]", "[Security]", "#[security]", "[[security]]"] {
+        refused(header, &enrolled.replace("[security]", header));
+    }
+    refused("keys in no section", &format!("{named}{}", LEAST.replace("[security]\n", "")));
+    refused("misspelt and dotted", &format!("securty.secret_key_file = \"a\"\n{LEAST}"));
+    refused("a misspelt section without a word", "id = \"1\"\n[Secruity]\nname = \"UAV");
     // Where nothing asks for keys the aircraft flies as before.
-    for same in [format!("{LEAST}\n[musc"), String::new()] {
+    for same in [format!("{LEAST}\n[musc"), String::new(), "\0".repeat(4096)] {
         std::fs::write(&flags.config, same).unwrap();
         assert!(start().unwrap().fault.is_some());
     }
