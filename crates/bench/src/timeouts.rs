@@ -46,7 +46,7 @@ pub struct Table {
 impl Table {
     /// Returns the table of all time-outs on a channel.
     pub fn new(channel: Model) -> Self {
-        Self { rows: timeouts().into_iter().map(|timeout| Row::of(timeout, &channel)).collect(), channel }
+        Self { rows: timeouts().map(|timeout| Row::of(timeout, &channel)).collect(), channel }
     }
 
     /// Returns whether each default holds its budget.
@@ -101,7 +101,7 @@ impl fmt::Display for Table {
             "\nfewest refreshes after which a leader is lost, 8 followers, {ENDS_PER_HOUR} false alarms per hour"
         )?;
         writeln!(f, "{:<12}{head}", "refresh ms")?;
-        let count = timeouts().iter().filter(|t| t.consequence == Consequence::Ends).map(|t| t.links).max();
+        let count = timeouts().filter(|t| t.consequence == Consequence::Ends).map(|t| t.links).max();
         for refresh_ms in REFRESHES_MS {
             write!(f, "{refresh_ms:<12}")?;
             for distance_m in DISTANCES_M {

@@ -117,11 +117,41 @@ const FOLLOW_ME_M: f64 = 350.0;
 /// MBCAP's aircraft avoid each other within this distance, in metres.
 const MBCAP_M: f64 = 200.0;
 
+/// Refreshes of FollowMe whose time-outs are reckoned, in milliseconds.
+const FOLLOW_ME_REFRESHES_MS: [u64; 4] = [250, 500, 1_000, 2_000];
+
+/// Returns the time-outs of FollowMe at this refresh with their defaults: the leader is lost, and a
+/// follower holds.
+fn of_follow_me(refresh: Duration) -> [Timeout; 2] {
+    use wingbeat_wire::VehicleId;
+    let mut config = crate::follow_me::Config::new(VehicleId(1), VehicleId(2), 9);
+    config.refresh = refresh;
+    config.leader_timeout = crate::follow_me::Config::default_leader_timeout(refresh);
+    let of_leader = |name, default, consequence| Timeout {
+        name,
+        awaits: "Coordinates",
+        period: refresh,
+        default,
+        distance_m: FOLLOW_ME_M,
+        links: FOLLOWERS,
+        consequence,
+    };
+    [
+        of_leader("follow_me.leader_timeout_s", config.leader_timeout, Consequence::Ends),
+        of_leader("follow_me: holds", config.holds_after(), Consequence::Waits),
+    ]
+}
+
 /// Returns the time-outs of all protocols with their defaults.
-pub fn timeouts() -> [Timeout; 5] {
+pub fn timeouts() -> impl Iterator<Item = Timeout> {
+    let refreshes = FOLLOW_ME_REFRESHES_MS.into_iter().map(Duration::from_millis);
+    refreshes.flat_map(of_follow_me).chain(of_other_protocols())
+}
+
+/// Returns the time-outs of MUSCOP and MBCAP-e with their defaults.
+fn of_other_protocols() -> [Timeout; 3] {
     use wingbeat_wire::VehicleId;
     let (me, other) = (VehicleId(1), VehicleId(2));
-    let follow = crate::follow_me::Config::new(me, other, 9);
     let muscop = crate::muscop::Config::new(me, other, 9).swarm;
     let mbcap = crate::mbcap::Config::mbcap_e();
     let of_swarm = |name, awaits, default, consequence| Timeout {
@@ -133,18 +163,7 @@ pub fn timeouts() -> [Timeout; 5] {
         links: FOLLOWERS,
         consequence,
     };
-    let of_leader = |name, default, consequence| Timeout {
-        name,
-        awaits: "Coordinates",
-        period: follow.refresh,
-        default,
-        distance_m: FOLLOW_ME_M,
-        links: FOLLOWERS,
-        consequence,
-    };
     [
-        of_leader("follow_me.leader_timeout_s", follow.leader_timeout, Consequence::Ends),
-        of_leader("follow_me: holds", follow.holds_after(), Consequence::Waits),
         of_swarm("muscop.time_to_live_ms", "Following, Alive", muscop.time_to_live, Consequence::Ends),
         of_swarm("muscop.silence_ms", "all", muscop.silence, Consequence::Waits),
         Timeout {
@@ -175,6 +194,20 @@ mod tests {
         assert_eq!(links(0.1, 200).losses_in_a_row(two), 2, "losses of a second come together");
         let per_hour = links(0.1, 1_000).false_alarms_per_hour(Duration::from_secs(4));
         assert!((per_hour - 3_600.0 * 0.9 * 1e-3).abs() < 1e-9, "{per_hour}");
+    }
+
+    /// The channel of 802.11a loses this share of the datagrams over [`FOLLOW_ME_M`].
+    const LOSS: f64 = 0.0772;
+
+    #[test]
+    fn a_follower_holds_its_loss_budget_at_every_refresh() {
+        for refresh_ms in [100, 200, 250, 500, 750, 999, 1_000, 1_250, 2_000, 5_000] {
+            for timeout in of_follow_me(Duration::from_millis(refresh_ms)) {
+                let per_hour = timeout.links(LOSS).false_alarms_per_hour(timeout.default);
+                let most = timeout.consequence.most_per_hour(timeout.links);
+                assert!(per_hour <= most, "{} at {refresh_ms} ms: {per_hour} per hour", timeout.name);
+            }
+        }
     }
 
     #[test]

@@ -317,6 +317,25 @@ mod tests {
     }
 
     #[test]
+    fn a_short_refresh_loses_no_follower_on_the_measured_channel() {
+        // Nine in a line have 300 m between the leader and the outermost slots: each loses one
+        // second of 17.
+        let refresh = Duration::from_millis(500);
+        let task = FollowTask {
+            layout: Layout::Linear,
+            refresh,
+            heading_noise_rad: 1.1f64.to_radians(),
+            ..FollowTask::new()
+        };
+        let mut scenario = Scenario::new("test", Task::Follow(task));
+        scenario.channel = wingbeat_sim::channel::Model::Ieee80211a;
+        let flight = crate::flight::fly(&scenario, 1_000, Duration::from_secs(3_600)).unwrap();
+        assert!(flight.succeeded(), "{:?} {:?}", flight.swarm.collisions, flight.warnings);
+        let lag_m = flight.following.global.of_slaves().mean();
+        assert!(lag_m < 35.0, "{lag_m} m, without losses 31.5 m");
+    }
+
+    #[test]
     fn a_leader_that_turns_stops_and_climbs_is_followed_and_all_land() {
         for seed in 1..=3 {
             let task = FollowTask {

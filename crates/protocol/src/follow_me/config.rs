@@ -104,9 +104,11 @@ impl Config {
         refresh.max(CORRELATED) * REFRESHES_TO_LOSE
     }
 
-    /// Returns the time after which a follower holds that does not receive its leader: two datagrams in a row are lost.
+    /// Returns the time after which a follower holds that does not receive its leader: two losses in
+    /// a row. Datagrams that are sent within [`CORRELATED`] are lost together, so a shorter refresh
+    /// does not shorten this time.
     pub fn holds_after(&self) -> Duration {
-        (self.refresh * 5 / 2).min(self.leader_timeout)
+        (self.refresh.max(CORRELATED) * 5 / 2).min(self.leader_timeout)
     }
 
     /// The least distance between slots at which the leader does not fly into a follower. A follower is tens of metres

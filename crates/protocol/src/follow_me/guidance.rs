@@ -478,9 +478,10 @@ impl Guidance {
 }
 
 impl Guidance {
-    /// Stops, unless this aircraft holds already.
-    fn hold(&mut self, out: &mut Actions) {
+    /// Stops and logs the cause, unless this aircraft holds already.
+    fn hold(&mut self, cause: &str, out: &mut Actions) {
         if !core::mem::replace(&mut self.gives_way, true) {
+            push(out, Action::Log(Severity::Info, text!("holding: {cause}")));
             push(out, Action::Order(Order::Hold));
         }
     }
@@ -594,7 +595,7 @@ impl Host for Guidance {
             };
             if is_occupied {
                 self.is_fresh = true;
-                self.hold(out);
+                self.hold("the way to the slot is not free", out);
                 self.make_way(swarm, now, out);
                 return None;
             }
@@ -602,7 +603,7 @@ impl Host for Guidance {
             swarm.fly_to(now, target, out);
         } else if self.is_without_word(now) {
             self.catches_up_until.get_or_insert(swarm.config().patience_after(now));
-            self.hold(out);
+            self.hold("the leader is not received", out);
             self.make_way(swarm, now, out);
         }
         None

@@ -426,6 +426,24 @@ fn follow_21_a_slave_that_misses_its_leader_holds_and_follows_again() {
 }
 
 #[test]
+fn follow_21_a_slave_holds_no_sooner_at_a_short_refresh() {
+    let mut rig = Rig::new(3, Layout::Linear, |c| {
+        (c.refresh, c.leader_timeout) = (Duration::from_millis(500), Duration::from_secs(8));
+    });
+    rig.lead();
+    rig.leader_m_s = DVec3::Y * 2.0;
+    rig.run(5);
+    // Three datagrams are lost, which the channel draws as two losses.
+    rig.receives = |_, from, _| from != 0;
+    rig.run(2);
+    assert!((1..3).all(|i| matches!(rig.craft[i].orders.last().unwrap().1, Order::FlyTo(_))));
+    assert!(!rig.has_logged(1, "holding"));
+    rig.run(1);
+    assert!((1..3).all(|i| rig.craft[i].orders.last().unwrap().1 == Order::Hold));
+    assert!(rig.has_logged(1, "holding: the leader is not received"));
+}
+
+#[test]
 fn follow_07_no_other_is_taken_for_the_leader() {
     let mut rig = Rig::new(4, Layout::Linear, USUAL);
     rig.lead();
