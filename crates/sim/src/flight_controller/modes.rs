@@ -165,6 +165,10 @@ impl FlightController {
 
     /// What the mode asks of the vehicle in this tick.
     pub(super) fn run_mode(&mut self) {
+        if self.motor_failed && self.mode == Mode::Land && self.landed() {
+            // LAND disarms what stands on the ground, whatever stopped its motors.
+            self.disarm();
+        }
         if !self.armed() || self.motor_failed {
             return self.ensure(Task::Stopped);
         }

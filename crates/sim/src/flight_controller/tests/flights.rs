@@ -228,6 +228,19 @@ fn stopped_motors_fall() {
     assert!(bench.fc.truth().touchdown_m_s > 5.0);
 }
 
+/// The sticks are centred, so that no delay disarms it.
+#[test]
+fn land_disarms_what_fell() {
+    let mut bench = Bench::hovering();
+    assert!(bench.fc.take_by_pilot(Mode::AltHold));
+    bench.fc.fail_motors();
+    bench.run(30.0);
+    assert!(bench.fc.truth().landed && bench.fc.truth().armed, "{:?}", bench.fc.truth());
+    assert!(bench.fc.set_mode_by_pilot(Mode::Land));
+    bench.run(1.0);
+    assert!(!bench.fc.truth().armed, "{:?}", bench.fc.truth());
+}
+
 #[test]
 fn a_wandering_estimate_moves_the_truth_and_not_what_is_reported() {
     let mut config = Config::new(1, home());
