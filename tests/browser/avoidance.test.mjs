@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 import { holdDown, landAll, PHASE_MS, rows, withFleet } from './support.mjs';
 
-const PLAN = ['--plan', 'tests/browser/apart.toml', '--variant', 'mbcap-e', '--speed', '4'];
+const PLAN = ['--plan', 'tests/browser/apart.toml', '--variant', 'mbcap-e', '--speed', '2'];
 
 /** One path for each aircraft, to where the other stands. */
 function towardsEachOther([one, other]) {
