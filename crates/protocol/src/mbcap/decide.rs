@@ -266,8 +266,9 @@ impl Mbcap {
                 let again = || self.gives_way_again(now, conflict, since).map(Step::from);
                 let first = self.check_peer(now, since, avoiding).or_else(lands).or_else(leaves);
                 first.or_else(clear).or_else(again).or_else(|| {
-                    let newest = self.neighbours.get(conflict.peer).map(|peer| peer.beacon.event);
-                    let has_passed = event.is_some() && newest.is_some() && newest != event;
+                    let peer = self.neighbours.get(conflict.peer);
+                    let has_passed = event.is_some()
+                        && peer.is_some_and(|n| Some(n.beacon.event) != event && !self.has_yet_to_pass(n));
                     let goes = has_passed && !self.meets_a_mover(now, conflict.peer);
                     goes.then(|| self.resume(avoiding, Outcome::Solved)).flatten()
                 })

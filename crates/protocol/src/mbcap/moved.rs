@@ -67,6 +67,16 @@ impl Mbcap {
         })
     }
 
+    /// Returns whether a peer whose conflict is over has yet to pass: a third stopped it next to this
+    /// aircraft, and that conflict is the one that ended. One that has passed is farther away than a
+    /// risk.
+    pub(super) fn has_yet_to_pass(&self, peer: &Neighbour) -> bool {
+        let stays = peer.beacon.landing || stands(peer) && peer.beacon.avoiding.is_none();
+        self.config.overtake_beyond
+            && !stays
+            && self.motion.here.truncate().distance(peer.at.truncate()) <= self.config.risk_distance_m()
+    }
+
     /// Returns the distance over ground of a position from the way that an aircraft broadcasts, in
     /// metres.
     fn room_off_m(&self, n: &Neighbour, at: DVec2) -> f64 {

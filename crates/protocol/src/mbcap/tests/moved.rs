@@ -19,6 +19,25 @@ fn mbcap_05_one_that_gave_way_moves_again_where_the_peer_stands_at_another_posit
     }
 }
 
+/// A third stopped it on its way past this aircraft, and that conflict is over.
+#[test]
+fn mbcap_08_one_that_gave_way_waits_for_a_peer_that_a_third_stopped_next_to_it() {
+    let resumes = |beacon: Beacon| {
+        let mut driver = Driver::new(1, 2);
+        driver.go_on_please();
+        driver.orders.clear();
+        driver.receive(beacon);
+        driver.check();
+        driver.orders.contains(&Order::Resume)
+    };
+    let next_to_it = &[(HERE.0 - 3.0, HERE.1 + 8.0), (HERE.0 - 3.0, HERE.1 + 60.0)];
+    let solved = |state, at| Beacon { event: 1, ..beacon(state, None, at) };
+    assert!(!resumes(solved(Avoidance::Normal, next_to_it)));
+    assert!(resumes(solved(Avoidance::Normal, ELSEWHERE)), "it has passed");
+    assert!(resumes(solved(Avoidance::StandStill, next_to_it)), "its operator holds it");
+    assert!(resumes(Beacon { landing: true, ..solved(Avoidance::Normal, next_to_it) }));
+}
+
 /// This aircraft is mute: a third that waits because of it cannot know where it stands.
 #[test]
 fn mbcap_21_one_that_gave_way_leaves_the_way_of_a_third_that_waits_for_it() {
