@@ -22,9 +22,10 @@ use wingbeat_hub::{Hub, HubRadio};
 use wingbeat_onboard::keys::ConsoleKeys;
 use wingbeat_onboard::{Clock, Config, Handle, start};
 use wingbeat_protocol::muscop;
+use wingbeat_radio::Radio as _;
 use wingbeat_sim::channel::{Channel, Draw, Model};
 use wingbeat_sim::keys::{CONSOLE, Keys, Signatures};
-use wingbeat_wire::{Command, Role, Signer, VehicleId};
+use wingbeat_wire::{Class, Command, Role, Signer, VehicleId};
 
 const ONE: VehicleId = VehicleId(0xa1);
 const TWO: VehicleId = VehicleId(0xa2);
@@ -101,6 +102,43 @@ async fn a_daemon_with_keys_takes_orders_of_its_consoles_alone() {
     let (code, _) = operator.order(daemon, "", "r", Command::RecoverControl).await;
     assert_eq!(code, 200, "already known");
     for daemon in daemons {
+        daemon.stop().await;
+    }
+}
+
+/// A daemon was started again seconds later: a recording is younger than any bound of its age.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_that_a_daemon_took_is_refused_by_the_one_after_it() {
+    let (clock, folder) = (Clock::real_time(), tempfile::tempdir().unwrap());
+    let mut operator = Operator::new(fleet_keys(), clock);
+    operator.begin_session();
+    let recorded = operator.sealed("r", Command::RecoverControl);
+    for expected in [None, Some("replayed")] {
+        let channel = Channel::new(Model::Unrestricted, Draw::PerPacket, 1, 2);
+        let (_hub, mut radios) = Hub::spawn(channel, 2, clock);
+        let (recorder, radio) = (radios.remove(1), radios.remove(0));
+        let agent = wingbeat_agent::Config::new(muscop::Config::new(ONE, ONE, 2));
+        let keys = keys_of(fleet_keys().signer(0));
+        let state = Some(folder.path().to_owned());
+        let daemon = start(Config { keys, state, ..config(agent, none()) }, clock, radio).await.unwrap();
+        recorder.send(Class::Emergency, &recorded).unwrap();
+        let judged = async {
+            loop {
+                let status = daemon.status().borrow().clone();
+                match expected {
+                    None if !status.engaged => return,
+                    Some(reason) if status.radio.refused.iter().any(|r| r.reason == reason) => return,
+                    None | Some(_) => sleep(Duration::from_millis(10)).await,
+                }
+            }
+        };
+        timeout(Duration::from_secs(30), judged).await.unwrap_or_else(|_| panic!("never: {expected:?}"));
+        let written = async {
+            while !folder.path().join("console-sessions").exists() {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(Duration::from_secs(30), written).await.expect("kept");
         daemon.stop().await;
     }
 }

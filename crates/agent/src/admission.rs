@@ -5,7 +5,7 @@ use wingbeat_geo::Instant;
 use wingbeat_protocol::Severity;
 use wingbeat_wire::{Claim, Refused, VehicleId};
 
-use crate::lanes::{self, Path, Session, Utc};
+use crate::lanes::{self, KnownSession, Path, Session, Utc};
 use crate::{Agent, Outputs, senders};
 
 impl Agent {
@@ -76,6 +76,12 @@ impl Agent {
             }
             None => self.senders.note(now, from, counter),
         }
+    }
+
+    /// Returns the sessions of consoles' programs that the agent after this one must know, 16 at
+    /// most: it refuses recordings of orders that this one took.
+    pub fn known_sessions(&self) -> impl Iterator<Item = KnownSession> + Clone {
+        self.orders.lanes.known()
     }
 
     fn note_order(&mut self, now: Instant, session: Session, counter: u64, path: Path, out: &mut Outputs) {

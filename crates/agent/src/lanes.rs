@@ -10,6 +10,9 @@
 //! The first order of an unknown lane proves its age otherwise: it comes by a TLS connection of the
 //! console itself, or its counter, which is the console's clock, is at most [`BEHIND_MAX`] behind
 //! UTC. Where this aircraft knows no UTC it is taken.
+//!
+//! The aircraft's owner keeps the newest counter of each lane over a restart ([`KnownSession`]): a
+//! recording of an order that was obeyed before is refused after it.
 
 use core::num::NonZeroU32;
 
@@ -42,6 +45,23 @@ pub(crate) const CHECK: &str = "console keys";
 pub(crate) struct Session {
     pub(crate) console: VehicleId,
     pub(crate) number: NonZeroU32,
+}
+
+/// The newest order of a console's program, for the agent after this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownSession {
+    /// The console.
+    pub console: VehicleId,
+    /// The session that its program drew when it started.
+    pub number: NonZeroU32,
+    /// The counter of its newest order, microseconds by the console's clock.
+    pub newest: u64,
+}
+
+impl KnownSession {
+    fn session(&self) -> Session {
+        Session { console: self.console, number: self.number }
+    }
 }
 
 /// The path by which an order arrived.
@@ -80,6 +100,8 @@ struct Lane {
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     all: Vec<Lane, LANES_MAX>,
+    /// Sessions that an agent before this one knew and that this one has not received.
+    recalled: Vec<KnownSession, LANES_MAX>,
     doubled: Option<(VehicleId, Instant)>,
 }
 
@@ -94,7 +116,7 @@ impl Lanes {
         utc: Utc,
     ) -> Result<(), Refused> {
         let Some(lane) = self.all.iter().find(|lane| lane.session == session) else {
-            return check_first(counter, path, utc);
+            return self.check_first(session, counter, path, utc);
         };
         if path == Path::Radio {
             return lane.broadcast.check(now, counter, BEHIND_MAX);
@@ -119,6 +141,7 @@ impl Lanes {
         let is_posted = path != Path::Radio;
         let Some(at) = self.all.iter().position(|lane| lane.session == session) else {
             self.make_room(session.console);
+            self.recalled.retain(|known| known.session() != session);
             let broadcast = Window::new(now, counter);
             let posted = is_posted.then(|| broadcast.clone());
             let lane = Lane { session, began_at: now, last_at: now, broadcast, posted };
@@ -170,6 +193,41 @@ impl Lanes {
         (0..self.all.len()).filter(|&at| is_first(at) && is_counted(self.all[at].session.console)).count()
     }
 
+    /// Recalls a session that an agent before this one knew ([`Lanes::known`]).
+    pub(crate) fn recall(&mut self, known: KnownSession) {
+        let is_known = self.all.iter().any(|lane| lane.session == known.session());
+        if !is_known && !self.recalled.iter().any(|other| other.session() == known.session()) {
+            // More than the lanes hold were never kept.
+            let _ = self.recalled.push(known);
+        }
+    }
+
+    /// Returns the sessions that the next agent must know: those received last, then those of an
+    /// agent before this one.
+    pub(crate) fn known(&self) -> impl Iterator<Item = KnownSession> + Clone {
+        let received = self.all.iter().map(|lane| {
+            let Session { console, number } = lane.session;
+            KnownSession { console, number, newest: lane.broadcast.newest() }
+        });
+        received.chain(self.recalled.iter().copied()).take(LANES_MAX)
+    }
+
+    /// Judges the first order of a session that this agent receives.
+    fn check_first(&self, session: Session, counter: u64, path: Path, utc: Utc) -> Result<(), Refused> {
+        if path == (Path::Posted { is_direct: true }) {
+            return Ok(());
+        }
+        if self.recalled.iter().any(|known| known.session() == session && counter <= known.newest) {
+            return Err(Refused::Replayed);
+        }
+        let oldest = match utc {
+            Utc { synchronised_us: Some(us), .. } => us.saturating_sub(AGE_MAX_US),
+            Utc { earliest_us: Some(us), .. } => us.saturating_sub(BEHIND_MAX.as_micros() as u64),
+            Utc { synchronised_us: None, earliest_us: None } => 0,
+        };
+        if counter < oldest { Err(Refused::Stale) } else { Ok(()) }
+    }
+
     fn make_room(&mut self, console: VehicleId) {
         let is_own = |lane: &Lane| lane.session.console == console;
         let has_share = self.all.iter().filter(|lane| is_own(lane)).count() >= SESSIONS_MAX;
@@ -182,19 +240,6 @@ impl Lanes {
             self.all.remove(at);
         }
     }
-}
-
-/// Judges the first order of a session.
-fn check_first(counter: u64, path: Path, utc: Utc) -> Result<(), Refused> {
-    if path == (Path::Posted { is_direct: true }) {
-        return Ok(());
-    }
-    let oldest = match utc {
-        Utc { synchronised_us: Some(us), .. } => us.saturating_sub(AGE_MAX_US),
-        Utc { earliest_us: Some(us), .. } => us.saturating_sub(BEHIND_MAX.as_micros() as u64),
-        Utc { synchronised_us: None, earliest_us: None } => 0,
-    };
-    if counter < oldest { Err(Refused::Stale) } else { Ok(()) }
 }
 
 /// Names a console whose key two programs use.
@@ -326,6 +371,32 @@ mod tests {
         let set = |us| Utc { synchronised_us: Some(us), earliest_us: Some(us) };
         assert_eq!(check(set(NOW_US + 1_900_000)), Ok(()));
         assert_eq!(check(set(NOW_US + 2_100_000)), Err(Refused::Stale));
+    }
+
+    #[test]
+    fn after_a_restart_of_the_daemon_a_recording_of_an_obeyed_order_is_refused_at_any_age() {
+        let mut before = Lanes::default();
+        assert_eq!(take(&mut before, &sent(1, 0, 10_000, Path::Radio)), Ok(false));
+        let restarted = || {
+            let mut lanes = Lanes::default();
+            before.known().for_each(|known| lanes.recall(known));
+            lanes
+        };
+        for path in [Path::Radio, RELAYED] {
+            let recording = Sent { now_ms: 11_000, ..sent(1, 0, 10_000, path) };
+            assert_eq!(take(&mut restarted(), &recording), Err(Refused::Replayed), "1 s old");
+            assert_eq!(take(&mut restarted(), &sent(1, 0, 11_000, path)), Ok(false), "a newer one");
+            assert_eq!(take(&mut restarted(), &sent(2, 0, 9_000, path)), Ok(false), "another program");
+            let old = Sent { now_ms: 700_000, ..sent(1, 0, 11_000, path) };
+            assert_eq!(take(&mut restarted(), &old), Err(Refused::Stale), "withheld for more than 10 min");
+        }
+        assert_eq!(take(&mut restarted(), &sent(1, -5_000_000, 11_000, DIRECT)), Ok(false), "no recording");
+        // Each agent hands on those of the one before it, once each.
+        let mut after = restarted();
+        assert_eq!(take(&mut after, &sent(2, 0, 12_000, Path::Radio)), Ok(false));
+        assert!(after.known().map(|known| known.number.get()).eq([2, 1]));
+        assert_eq!(take(&mut after, &sent(1, 0, 13_000, Path::Radio)), Ok(false));
+        assert!(after.recalled.is_empty() && after.known().all(|known| known.newest > NOW_US));
     }
 
     #[test]

@@ -56,6 +56,7 @@ pub use command::{Rejection, Reply, Stage};
 pub use config::{CompanionLoss, Config, Forgets, Operator, RemoteIdConfig, Signing};
 pub use coordination::Coordination;
 pub use corrections::{CorrectionRefused, CorrectionsStatus};
+pub use lanes::KnownSession;
 pub use loan::{CURES_MAX, Cure};
 pub use origin::{Origin, Sample};
 pub use owed::{OWED_MAX, Owed};
@@ -197,6 +198,9 @@ pub enum Input<'a> {
     },
     /// An agent before this one owed that to the pilot: one of what [`Agent::owed`] gave. Its owner hands these in first.
     Owed(Owed),
+    /// A console's program whose orders an agent before this one took ([`Agent::known_sessions`]).
+    /// Its owner hands these in first.
+    KnownSession(KnownSession),
 }
 
 /// A boot of the flight controller takes no longer.
@@ -497,6 +501,7 @@ impl Agent {
             Input::Lease(held) => self.is_leased = held,
             Input::TakenBefore { by } => self.disengage(now, text!("{by}"), out),
             Input::Owed(owed) => self.take_owed(owed, out),
+            Input::KnownSession(known) => self.orders.lanes.recall(known),
         }
         // A console that is lost after the setup must not end the flight: the autopilot's failsafe waits for these
         // heartbeats once it has received one.

@@ -45,7 +45,7 @@ use crate::{
     gateway::{Gateway, GatewayEvent, Step},
     guard,
     http::{KeysRefusal, OrderRefusal, Request},
-    known_autopilot,
+    known_autopilot, known_sessions,
     latch::Latch,
     lease::{Granted, Lease, Token},
     links::{self, Links},
@@ -199,6 +199,7 @@ pub(crate) struct Driver<R> {
     gateway: Option<Gateway>,
     latch: Latch,
     identity: known_autopilot::Kept,
+    sessions: known_sessions::Kept,
     /// What the guardian said of the flight controller's identity last: its id, and whether it has it.
     guards: (u8, bool),
     owing: Owing,
@@ -347,6 +348,7 @@ impl<R: Radio> Driver<R> {
             gateway: None,
             latch: Latch::default(),
             identity: known_autopilot::Kept::default(),
+            sessions: known_sessions::Kept::default(),
             guards: (0, false),
             owing: Owing::default(),
             withheld: None,
@@ -398,6 +400,12 @@ impl<R: Radio> Driver<R> {
         }
         for owed in self.owing.kept().to_vec() {
             self.feed_owed(owed);
+        }
+        if let Some(problem) = self.sessions.problem().map(str::to_owned) {
+            self.log(Severity::Warning, problem);
+        }
+        for known in self.sessions.kept().to_vec() {
+            self.feed(Input::KnownSession(known));
         }
         if let Some(by) = self.latch.kept().map(str::to_owned) {
             self.log(Severity::Warning, "a pilot had the aircraft before the restart".into());
@@ -569,9 +577,10 @@ impl<R: Radio> Driver<R> {
         Self { latch, flight, ..self }
     }
 
-    /// Keeps over a restart which flight controller is this aircraft's.
-    pub(crate) fn knowing(self, identity: known_autopilot::Kept) -> Self {
-        Self { identity, ..self }
+    /// Keeps over a restart which flight controller is this aircraft's, and the newest order of each
+    /// console's program.
+    pub(crate) fn knowing(self, identity: known_autopilot::Kept, sessions: known_sessions::Kept) -> Self {
+        Self { identity, sessions, ..self }
     }
 
     /// Keeps over a restart what is owed to the pilot.
@@ -1071,6 +1080,7 @@ impl<R: Radio> Driver<R> {
         }
         self.latch.keep(self.agent.taken_by_pilot().map(|by| by.as_str()));
         self.identity.keep(self.agent.known_autopilot());
+        self.sessions.keep(self.agent.known_sessions());
         self.flight.keep(self.agent.view().state, || self.agent.flight_record());
         let log = std::mem::take(&mut self.out.log);
         let has_logged = !log.is_empty();

@@ -43,6 +43,7 @@ pub mod guard_process;
 mod http;
 pub mod journal;
 mod known_autopilot;
+mod known_sessions;
 mod latch;
 mod lease;
 mod links;
@@ -353,7 +354,7 @@ pub async fn start<R: Radio>(config: Config, clock: Clock, radio: R) -> Result<H
     .setting_clock(chrony_socket.as_deref())
     .admitting(known.clone())
     .keeping(latch, KeptFlight::open(state.as_deref()))
-    .knowing(identity_kept)
+    .knowing(identity_kept, known_sessions::Kept::open(state.as_deref()))
     .owing(owing)
     .setting_up(setups)
     .fetching(fetcher)

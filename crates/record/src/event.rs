@@ -1,14 +1,16 @@
 //! The journal's records: inputs and outputs of an agent. Each is the time since the record before it, microseconds,
 //! and an [`Event`], in postcard's format.
 
+use core::num::NonZeroU32;
+
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "replay")]
 use wingbeat_agent::ParameterName;
 use wingbeat_agent::guardian::{Answer, Before};
 use wingbeat_agent::{
-    FlightRecord, Input, KnownAutopilot, LogEntry, MissionExtras, Outputs, Owed, ParameterOrder,
-    ParameterValue, ProbeOrder, RegionOrder, Reply, Severity,
+    FlightRecord, Input, KnownAutopilot, KnownSession, LogEntry, MissionExtras, Outputs, Owed,
+    ParameterOrder, ParameterValue, ProbeOrder, RegionOrder, Reply, Severity,
 };
 use wingbeat_geo::Instant;
 use wingbeat_wire::{Command, Draft, Opened, Point, Probe, Refused, Role, VehicleId};
@@ -92,6 +94,8 @@ pub enum Event<'a> {
     KnownAutopilot(u8, bool, bool),
     /// The operator's mission with what it states besides its waypoints: an input.
     MissionWith(Vec<Point>, Box<MissionExtras>),
+    /// A console's program whose orders an agent before took: console, session, newest counter. An input.
+    KnownSession(VehicleId, NonZeroU32, u64),
 }
 
 /// A datagram as its sender sealed it, with the roles that the roster gave its sender, and the sender of what it passes
@@ -232,6 +236,9 @@ impl<'a> Event<'a> {
             Input::KnownAutopilot { known: KnownAutopilot { system_id, is_armed }, is_held } => {
                 Self::KnownAutopilot(system_id, is_armed, is_held)
             }
+            Input::KnownSession(KnownSession { console, number, newest }) => {
+                Self::KnownSession(console, number, newest)
+            }
             Input::Flight(record) => Self::Flight(Box::new(record.clone())),
             Input::GroundStation { what } => Self::GroundStation(what),
             Input::Probe(ProbeOrder { test, sequence, period_ms, unsigned_len }) => {
@@ -274,6 +281,9 @@ impl<'a> Event<'a> {
             Self::KnownAutopilot(system_id, is_armed, is_held) => {
                 let known = KnownAutopilot { system_id: *system_id, is_armed: *is_armed };
                 Input::KnownAutopilot { known, is_held: *is_held }
+            }
+            Self::KnownSession(console, number, newest) => {
+                Input::KnownSession(KnownSession { console: *console, number: *number, newest: *newest })
             }
             Self::Flight(record) => Input::Flight(record),
             Self::Region(order) => Input::Region(*order),
@@ -387,6 +397,7 @@ impl<'a> Event<'a> {
             Self::Guard(_) => "guard",
             Self::Before(_) => "before",
             Self::KnownAutopilot(..) => "known-autopilot",
+            Self::KnownSession(..) => "known-session",
             Self::Flight(_) => "flight",
             Self::Parameters(_) => "parameters",
             Self::Owed(..) => "owed",

@@ -253,6 +253,7 @@ impl LogFile {
             | Event::Guard(_)
             | Event::Before(_)
             | Event::KnownAutopilot(..)
+            | Event::KnownSession(..)
             | Event::Flight(_)
             | Event::Probe(_)
             | Event::Lease(_)

@@ -1,6 +1,9 @@
 //! A console with keys, which signs what it asks of a daemon over HTTP.
 
-use std::time::Duration;
+use std::{
+    num::NonZeroU32,
+    time::{Duration, SystemTime},
+};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -26,6 +29,12 @@ pub(crate) struct Operator {
 impl Operator {
     pub(crate) fn new(keys: Keys, clock: Clock) -> Self {
         Self { keys, clock, console: Console::new(CONSOLE, 1_795_435_200_000_000) }
+    }
+
+    /// Begins a session, as a console's program does when it starts.
+    pub(crate) fn begin_session(&mut self) {
+        let utc = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        self.console.begin_session(NonZeroU32::MIN, utc.as_micros() as u64);
     }
 
     /// An order for any aircraft, signed now.

@@ -58,6 +58,9 @@ pub fn words(event: &Event<'_>) -> String {
         Event::KnownAutopilot(system_id, is_armed, is_held) => {
             format!("system {system_id}, armed {is_armed}, held {is_held}")
         }
+        Event::KnownSession(console, number, newest) => {
+            format!("console {console}, session {number:08x}, newest {newest} us")
+        }
         Event::Flight(record) => format!("{:08x}, {} aircraft", record.flight, record.plan.slots.len()),
         Event::Region(order) => format!("{order:?}"),
         Event::Coordination(flight) => flight.clone(),
