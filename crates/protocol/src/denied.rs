@@ -26,6 +26,9 @@ pub enum Denied {
         /// Largest accepted value, metres.
         most_m: f64,
     },
+    /// Another aircraft flies over the take-off site.
+    #[error("{0} flies over the take-off site or is about to: press Start again when it has passed")]
+    Overflown(VehicleId),
     /// There is nothing to stop.
     #[error("on the ground, {found}")]
     OnGround {

@@ -95,6 +95,11 @@ pub trait Autopilot: Debug + Send {
         None
     }
 
+    /// Returns whether a failsafe of its own chose its present mode; a program outside does not say.
+    fn is_in_failsafe_mode(&self) -> bool {
+        false
+    }
+
     /// Where it truly is, as a frame measures it.
     fn place_in(&self, frame: &Frame) -> DVec3;
 

@@ -163,6 +163,25 @@ pub enum Fault {
         /// When the front has passed.
         until: Instant,
     },
+    /// A second ground station, on a radio of its own, commands the flight controller into a mode.
+    SecondGround {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// The mode.
+        mode: Mode,
+    },
+    /// The companion's process gets no processor for stretches. What it receives meanwhile waits for it, and it takes
+    /// everything at the end of each stretch.
+    Starved {
+        /// Index of the aircraft, from 0.
+        vehicle: usize,
+        /// Length of a stretch without a processor.
+        stall: Duration,
+        /// From the beginning of one stretch to that of the next.
+        every: Duration,
+        /// When the process has a processor again.
+        until: Instant,
+    },
     /// A share of receptions comes late, each by a draw of its own, so that datagrams overtake each other.
     Late {
         /// Share that is late, 0 to 1.
@@ -216,6 +235,7 @@ impl Fault {
             | Self::GuardianDies { vehicle }
             | Self::AutopilotReboots { vehicle }
             | Self::PilotTakes { vehicle, .. }
+            | Self::SecondGround { vehicle, .. }
             | Self::BatteryAt { vehicle, .. } => (Some(vehicle), None),
             Self::DaemonRestarts { vehicle, until, .. }
             | Self::RadioSilent { vehicle, until, .. }
@@ -226,6 +246,7 @@ impl Fault {
             | Self::EstimateDrifts { vehicle, until, .. }
             | Self::Stuck { vehicle, until }
             | Self::TextsGarbled { vehicle, until }
+            | Self::Starved { vehicle, until, .. }
             | Self::GustFront { vehicle, until, .. } => (Some(vehicle), Some(until)),
             Self::Late { until, .. }
             | Self::Doubled { until, .. }
@@ -278,6 +299,8 @@ impl Fault {
             Self::CompanionDies { .. }
             | Self::DaemonRestarts { .. }
             | Self::GuardianDies { .. }
+            | Self::SecondGround { .. }
+            | Self::Starved { .. }
             | Self::RadioSilent { .. }
             | Self::SerialLine { .. }
             | Self::Late { .. }

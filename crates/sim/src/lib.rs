@@ -19,4 +19,5 @@ mod replies;
 pub mod rigid;
 pub mod rng;
 pub mod sensors;
+mod stalls;
 pub mod world;

@@ -16,6 +16,7 @@ use wingbeat_agent::{
     Agent, AvoidanceTally, Command, FlightRecord, Input, KnownAutopilot, LogEntry, MissionExtras, Outputs,
     Phase, Rejection, Reply, Severity, StateId, Status, Text,
 };
+use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Point, RosterError, VehicleId};
 
@@ -30,6 +31,7 @@ use crate::medium::{FlowFigures, Lateness, Medium, Reception};
 use crate::observer::{Observer, Sample};
 use crate::pilot::{Pilot, STICK_PERIOD};
 use crate::replies::lets_the_reference_write;
+use crate::stalls::{self, Stalls};
 use console::Desk;
 
 /// What follows the agents of a world: every input that passes an agent's door, and what it answered.
@@ -194,6 +196,7 @@ pub struct World {
     trace: u64,
     faults: Vec<Fault>,
     lines: SerialLines,
+    stalls: Stalls,
     log: Vec<Logged>,
     /// What was sent since it was taken last; nothing is kept before the first request.
     sent: Option<Vec<Sent>>,
@@ -258,6 +261,7 @@ impl World {
             trace: 0xcbf2_9ce4_8422_2325,
             faults: Vec::new(),
             lines: SerialLines::default(),
+            stalls: Stalls::default(),
             log: Vec::new(),
             sent: None,
             changes: None,
@@ -354,10 +358,10 @@ impl World {
                     // Opened once: it is the same for every receiver.
                     let opened = self.keys.roster().open(&bytes);
                     for to in to {
-                        if to < self.vehicles.len() {
-                            self.agent(to, Input::Datagram(opened));
-                        } else {
+                        if to >= self.vehicles.len() {
                             self.console_receives(opened);
+                        } else if !self.stalls.keep_datagram(self.now, to, &bytes) {
+                            self.agent(to, Input::Datagram(opened));
                         }
                     }
                 }
@@ -372,6 +376,10 @@ impl World {
                         continue;
                     }
                     self.vehicles[vehicle].wake_at = Instant::NEVER;
+                    if self.stalls.keep_bytes(at, vehicle, &[]) {
+                        // Its process takes everything when it gets a processor.
+                        continue;
+                    }
                     if self.vehicles[vehicle].logic.is_some() {
                         self.run_logic(vehicle, &[], &[]);
                         continue;
@@ -420,11 +428,12 @@ impl World {
                     controller.receive(&self.waiting[i]);
                     self.waiting[i].clear();
                 }
-                if self.vehicles[i].guard.is_none() {
+                if self.vehicles[i].guard.is_none() && !self.stalls.keep_bytes(self.now, i, &bytes) {
                     self.agent(i, Input::Autopilot(&bytes));
                 }
             }
             self.guard(i, &bytes);
+            self.catch_up(i);
             self.run_logic(i, &bytes, &[]);
             self.bytes = bytes;
         }
@@ -490,10 +499,36 @@ impl World {
         self.push(self.now + STICK_PERIOD, Scheduled::Sticks { vehicle });
     }
 
+    /// A second ground station commands a mode on a radio of its own: the companion receives no acknowledgement.
+    fn command_from_ground(&mut self, vehicle: usize, mode: Mode) {
+        let controller = &mut self.vehicles[vehicle].controller;
+        match controller.simulated() {
+            Some(simulated) => {
+                simulated.set_mode_by_ground_station(mode);
+                self.note_touched(vehicle);
+            }
+            None => controller.receive(&stalls::mode_order(mode)),
+        }
+    }
+
+    /// A companion that has a processor again takes what waited for it.
+    fn catch_up(&mut self, i: usize) {
+        let Some(backlog) = self.stalls.take(self.now, i) else { return };
+        if !backlog.bytes.is_empty() && self.vehicles[i].guard.is_none() {
+            self.agent(i, Input::Autopilot(&backlog.bytes));
+        }
+        for datagram in backlog.datagrams {
+            let opened = self.keys.roster().open(&datagram);
+            self.agent(i, Input::Datagram(opened));
+        }
+        self.agent(i, Input::Wake);
+    }
+
     /// A fault begins.
     fn fail(&mut self, fault: Fault) {
         self.medium.disturb(fault);
         self.lines.begin(fault);
+        self.stalls.begin(fault);
         match fault {
             Fault::CompanionDies { vehicle, guarded } => self.bury(vehicle, guarded, Companion::Dead),
             Fault::DaemonRestarts { vehicle, guarded, .. } => {
@@ -505,7 +540,8 @@ impl World {
                 self.vehicles[vehicle].guard = None;
                 self.agent(vehicle, Input::Guard(None));
             }
-            // Of autopilots below; channel and lines have been told.
+            Fault::SecondGround { vehicle, mode } => self.command_from_ground(vehicle, mode),
+            // Of autopilots below; channel, lines and processors have been told.
             Fault::MotorsFail { .. }
             | Fault::AutopilotReboots { .. }
             | Fault::PilotTakes { .. }
@@ -517,6 +553,7 @@ impl World {
             | Fault::Stuck { .. }
             | Fault::TextsGarbled { .. }
             | Fault::GustFront { .. }
+            | Fault::Starved { .. }
             | Fault::RadioSilent { .. }
             | Fault::SerialLine { .. }
             | Fault::Late { .. }
@@ -857,6 +894,10 @@ impl World {
     /// The true state of one aircraft.
     pub fn truth(&self, vehicle: usize) -> Truth {
         self.vehicles[vehicle].controller.truth()
+    }
+    /// Returns whether a failsafe of its flight controller chose the present mode of one aircraft.
+    pub fn is_in_failsafe_mode(&self, vehicle: usize) -> bool {
+        self.vehicles[vehicle].controller.is_in_failsafe_mode()
     }
     /// Returns the true motion of one aircraft: what a checker reads at every step.
     pub fn motion(&self, vehicle: usize) -> Motion {

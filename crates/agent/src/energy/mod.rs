@@ -392,7 +392,10 @@ impl Agent {
         if !self.authority.is_ours() || !goes_on(&self.telemetry, view) || self.executor.ends_flight() {
             return;
         }
+        // Below a quarter of the reserve the rest of the charge is for the landing alone.
+        let is_spent = outlook.least == Some(Duration::ZERO) && !outlook.home.is_there;
         let returns = is_apart_on_return(view)
+            && !is_spent
             && !self.gauge.has_ended
             && self.protocol.permits(Command::Return).is_ok();
         let (ending, needed) = match returns {

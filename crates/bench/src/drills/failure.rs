@@ -208,8 +208,13 @@ impl Failure {
             Act::Bursts { .. } => Self::Bursts,
             Act::Partition { .. } => Self::Partition,
             Act::Press(..) if kind == Kind::Consoles => Self::Consoles,
+            // The command that the failsafe interrupts is no slip.
+            Act::Press(..) if kind == Kind::FailsafeInCommand => return None,
             Act::Press(Command::Hold | Command::Land | Command::Return, _) => Self::OperatorSlip,
             Act::Press(..) => return None,
+            Act::Inflict(_, Fault::TransmitterLost { .. }) if kind == Kind::FailsafeInCommand => {
+                Self::FailsafeInCommand
+            }
             Act::Inflict(_, ref fault) => Self::of_fault(fault)?,
             Act::GroundEnds => Self::GroundEnds,
             Act::InflictAll(ref fault) => match fault {
@@ -247,6 +252,8 @@ impl Failure {
             Fault::Stuck { .. } => Self::Stuck,
             Fault::TextsGarbled { .. } => Self::TextsGarbled,
             Fault::GustFront { .. } => Self::GustFront,
+            Fault::SecondGround { .. } => Self::SecondGround,
+            Fault::Starved { .. } => Self::Starved,
             Fault::Late { .. } => Self::Late,
             Fault::Doubled { .. } => Self::Doubled,
             Fault::Loss { .. } => Self::Loss,

@@ -8,6 +8,7 @@ use wingbeat_sim::motion::Profile;
 
 use super::operator::{HOLD_PATIENCE, Operator};
 use super::progress::Stage;
+use super::run::STEP;
 use super::script::{Act, Death};
 use super::sky::{Sky, Taken};
 
@@ -51,6 +52,13 @@ fn ends(act: Act, now: Instant) -> Instant {
     }
 }
 
+/// Returns a fault as physics permits it now: no battery has more charge than before.
+fn permitted(sky: &Sky, vehicle: usize, fault: Fault) -> Fault {
+    let Fault::BatteryAt { vehicle: of, percent } = fault else { return fault };
+    let left = sky.world.charge_percent(vehicle).unwrap_or(percent);
+    Fault::BatteryAt { vehicle: of, percent: percent.min(left) }
+}
+
 /// Notes for the rules that a fault strikes an aircraft until then.
 fn strike(sky: &mut Sky, vehicle: usize, fault: Fault, ends_at: Instant) {
     if fault.vehicle().is_none() {
@@ -81,11 +89,21 @@ fn strike(sky: &mut Sky, vehicle: usize, fault: Fault, ends_at: Instant) {
     }
 }
 
-/// Whether an aircraft is not in the mode of the pilot who took it, or armed after he did.
+/// Returns whether an aircraft is not in the mode of the pilot who took it, or armed after that. A failsafe of the flight
+/// controller outranks the pilot too: without a position LOITER becomes LAND.
 pub(super) fn is_overridden(sky: &Sky, vehicle: usize) -> bool {
     let truth = sky.world.truth(vehicle);
-    let differs = |taken: Taken| truth.armed && (truth.mode != taken.mode || !taken.was_armed);
+    let is_anothers = |taken: Taken| truth.mode != taken.mode && !sky.world.is_in_failsafe_mode(vehicle);
+    let differs = |taken: Taken| truth.armed && (is_anothers(taken) || !taken.was_armed);
     sky.struck[vehicle].pilot.is_some_and(differs)
+}
+
+/// Returns whether a flight controller refused the first command of a second ground station, as RTL without a position: then no
+/// other has the aircraft. A pilot's switch stays where it was turned.
+fn is_refused(sky: &Sky, vehicle: usize, taken: Taken) -> bool {
+    let is_first = taken.is_ground && taken.turns == 1 && taken.mode != Mode::Land;
+    let is_due = sky.world.now() > taken.since && sky.world.now() <= taken.since + STEP;
+    is_first && is_due && sky.world.truth(vehicle).mode != taken.mode
 }
 
 /// Returns whether a pilot sees an aircraft on the ground near theirs: it cannot make way, and the pilot does not let
@@ -139,13 +157,20 @@ impl Faults {
         let now = sky.world.now();
         for vehicle in 0..sky.count() {
             let Some(taken) = sky.struck[vehicle].pilot else { continue };
-            if taken.mode == Mode::AltHold && drifts_over_one_that_stands(sky, vehicle) {
-                sky.take_by_pilot(vehicle, Mode::Loiter);
+            if is_refused(sky, vehicle, taken) {
+                sky.struck[vehicle].pilot = None;
+                sky.note(&format!(
+                    "aircraft {}: refuses {:?} of the second ground station",
+                    vehicle + 1,
+                    taken.mode
+                ));
+            } else if taken.mode == Mode::AltHold && drifts_over_one_that_stands(sky, vehicle) {
+                sky.take(vehicle, Mode::Loiter, taken.is_ground);
                 sky.note(&format!("aircraft {}: its pilot stops its drift", vehicle + 1));
             } else if taken.mode != Mode::Land && now >= taken.since + sky.script.pilot_hover {
-                sky.take_by_pilot(vehicle, Mode::Land);
+                sky.take(vehicle, Mode::Land, taken.is_ground);
             } else if taken.turns == 1 && now >= taken.since + TURNS_AGAIN && is_overridden(sky, vehicle) {
-                sky.take_by_pilot(vehicle, taken.mode);
+                sky.take(vehicle, taken.mode, taken.is_ground);
                 sky.note(&format!("aircraft {}: its pilot turns the switch once more", vehicle + 1));
             }
         }
@@ -206,11 +231,11 @@ impl Faults {
             }
             Act::Inflict(role, fault) => {
                 let vehicle = sky.index(role);
-                let fault = fault.moved(vehicle, now.since(Instant::ZERO));
+                let fault = permitted(sky, vehicle, fault.moved(vehicle, now.since(Instant::ZERO)));
                 let ends_at = fault.until().unwrap_or(now);
                 sky.disturb_until(ends_at);
-                if let Fault::PilotTakes { mode, .. } = fault {
-                    sky.take_by_pilot(vehicle, mode);
+                if let Fault::PilotTakes { mode, .. } | Fault::SecondGround { mode, .. } = fault {
+                    sky.take(vehicle, mode, matches!(fault, Fault::SecondGround { .. }));
                     sky.disturb_until(now + sky.script.pilot_hover);
                 } else {
                     sky.world.inflict(now, fault);
@@ -224,7 +249,7 @@ impl Faults {
             Act::InflictAll(fault) => {
                 let all = if fault.vehicle().is_some() { sky.size() } else { 1 };
                 for vehicle in 0..all {
-                    let fault = fault.moved(vehicle, now.since(Instant::ZERO));
+                    let fault = permitted(sky, vehicle, fault.moved(vehicle, now.since(Instant::ZERO)));
                     let ends_at = fault.until().unwrap_or(now);
                     sky.disturb_until(ends_at);
                     sky.world.inflict(now, fault);

@@ -178,6 +178,12 @@ pub enum Kind {
     AnyTwoMission,
     /// Any two of the catalogue, in any phase (Sweep).
     AnyTwoSweep,
+    /// A second ground station commands one aircraft into a mode (any protocol).
+    SecondGround,
+    /// The companion of one aircraft gets no processor for stretches.
+    Starved,
+    /// A pilot's transmitter is lost while a command of the operator is carried out.
+    FailsafeInCommand,
 }
 
 impl Kind {
@@ -244,6 +250,8 @@ impl Kind {
         Self::OneTransmitter,
         Self::GroundEnds,
     ];
+    /// Faults of one aircraft; the seed draws the protocol.
+    pub const FURTHER: [Self; 3] = [Self::SecondGround, Self::Starved, Self::FailsafeInCommand];
     /// Any two faults, a kind for each protocol.
     pub const ANY_TWO: [Self; 5] =
         [Self::AnyTwoMuscop, Self::AnyTwoFollowMe, Self::AnyTwoMbcap, Self::AnyTwoMission, Self::AnyTwoSweep];
@@ -252,7 +260,7 @@ impl Kind {
     pub(crate) fn protocol(self, seed: u64) -> Protocol {
         match self {
             kind if Self::FOLLOWING.contains(&kind) => Protocol::FollowMe,
-            kind if Self::COMMON.contains(&kind) => {
+            kind if Self::COMMON.contains(&kind) || Self::FURTHER.contains(&kind) => {
                 Protocol::VARIANTS[(seed % Protocol::VARIANTS.len() as u64) as usize]
             }
             Self::FollowRadio | Self::FollowDatagrams | Self::AnyTwoFollowMe => Protocol::FollowMe,

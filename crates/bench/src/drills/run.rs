@@ -20,7 +20,7 @@ use super::{Conditions, Draws, Kind, Outcome, command};
 use crate::recording::Recording;
 
 /// How often operator, script and rules are handled.
-const STEP: Duration = Duration::from_millis(100);
+pub(super) const STEP: Duration = Duration::from_millis(100);
 /// From the operator's *Land* to the ground: 25 m at 0.5 m/s and a lost datagram's worth.
 pub(super) const LAND_BOUND: Duration = Duration::from_secs(120);
 /// All on the ground for so long, and none arms: nothing will happen any more.

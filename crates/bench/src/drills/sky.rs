@@ -35,7 +35,7 @@ const SLOPING_M: f64 = 0.5;
 /// What is wrong with one aircraft, for the rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Struck {
-    /// The pilot who has it.
+    /// The pilot, or the second ground station, that has it.
     pub(super) pilot: Option<Taken>,
     /// Until then its companion or its autopilot cannot do what it is asked.
     pub(super) until: Instant,
@@ -53,7 +53,7 @@ pub(super) struct Struck {
     pub(super) acts_unannounced: bool,
 }
 
-/// An aircraft that a pilot took.
+/// An aircraft that a pilot or a second ground station took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     /// The mode of the switch.
@@ -65,6 +65,18 @@ pub(super) struct Taken {
     /// How often the pilot turned it there: once more where an order of ours that left before the first heartbeat
     /// overtook him.
     pub(super) turns: u32,
+    /// Whether a second ground station has it, and no pilot.
+    pub(super) is_ground: bool,
+}
+
+impl Taken {
+    /// Returns the fault by which an aircraft comes into a mode of those who have it.
+    fn fault(self, vehicle: usize) -> Fault {
+        match self.is_ground {
+            true => Fault::SecondGround { vehicle, mode: self.mode },
+            false => Fault::PilotTakes { vehicle, mode: self.mode },
+        }
+    }
 }
 
 pub(super) struct Sky {
@@ -301,20 +313,24 @@ impl Sky {
         self.calm_at = self.calm_at.max(at);
     }
 
-    /// A pilot takes an aircraft, or turns the switch once more.
-    pub(super) fn take_by_pilot(&mut self, vehicle: usize, mode: Mode) {
+    /// A pilot or a second ground station takes an aircraft, or commands its mode once more.
+    pub(super) fn take(&mut self, vehicle: usize, mode: Mode, is_ground: bool) {
         let (since, truth) = (self.world.now(), self.world.truth(vehicle));
+        let before = self.struck[vehicle].pilot.filter(|taken| taken.mode == mode);
+        let turns = 1 + before.map_or(0, |taken| taken.turns);
+        let taken = Taken { mode, since, was_armed: truth.armed, turns, is_ground };
+        self.world.inflict(since, taken.fault(vehicle));
         // What a switch was set to before *Setup* is where the operator found the aircraft, and his to judge.
         if !truth.armed && self.world.phase(vehicle) == Phase::Start {
-            self.world.inflict(since, Fault::PilotTakes { vehicle, mode });
+            return;
+        }
+        // A command that changes nothing is seen by nothing.
+        if is_ground && truth.mode == mode {
             return;
         }
         // A transmitter has one switch: who turns it flies the aircraft from now on.
         self.world.unseat(vehicle);
-        let before = self.struck[vehicle].pilot.filter(|taken| taken.mode == mode);
-        let turns = 1 + before.map_or(0, |taken| taken.turns);
-        self.struck[vehicle].pilot = Some(Taken { mode, since, was_armed: truth.armed, turns });
-        self.world.inflict(since, Fault::PilotTakes { vehicle, mode });
+        self.struck[vehicle].pilot = Some(taken);
     }
 
     /// Whether its daemon was restarted while its swarm flew: it does not know what it was about.

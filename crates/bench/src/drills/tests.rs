@@ -408,6 +408,14 @@ fn what_drills_in_the_field_found_and_was_mended() {
         (Kind::AnyTwoMission, 7_400_012),
         // All returned by the radio failsafe at one height.
         (Kind::OneTransmitter, 7_400_017),
+        // A second fault charged a battery that was empty in flight.
+        (Kind::AnyTwoMission, 7_700_125),
+        // The failsafe of a lost position outranked LOITER of a pilot.
+        (Kind::AnyTwoSweep, 7_700_163),
+        // A flight controller without a position refused RTL of a second ground station.
+        (Kind::AnyTwoMission, 7_800_016),
+        // It returned with 5 % where a landing was 15 s shorter.
+        (Kind::OwnReserve, 7_800_090),
     ] {
         let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
         assert!(outcome.safety.is_empty(), "{}", story(&outcome));
@@ -432,9 +440,28 @@ fn aircraft_on_missions_of_their_own_keep_clear_where_radios_fail() {
         (Kind::MbcapRadio, 7_400_051),
         // Its radio is dead before its start: it stays on the ground.
         (Kind::MbcapRadio, 7_400_047),
+        // It took off under another, which came to hover above it.
+        (Kind::AnyTwoMbcap, 7_700_126),
     ] {
         let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
         assert!(outcome.is_good(), "{}", story(&outcome));
+    }
+}
+
+/// Each fault acts: a mode that no order asked for, a stretch without a report, a failsafe next to a command.
+#[test]
+fn further_faults_of_one_aircraft_break_no_rule() {
+    for kind in Kind::FURTHER {
+        for seed in 7_800_000..7_800_005 {
+            let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
+            assert!(outcome.is_good(), "{}", story(&outcome));
+            let failure = match kind {
+                Kind::SecondGround => Failure::SecondGround,
+                Kind::Starved => Failure::Starved,
+                _ => Failure::FailsafeInCommand,
+            };
+            assert!(outcome.began.iter().any(|began| began.failure == failure), "{}", story(&outcome));
+        }
     }
 }
 

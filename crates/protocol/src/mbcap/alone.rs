@@ -40,11 +40,32 @@ impl Mbcap {
         self.leaves_unanswered(now, conflict).or_else(|| self.leaves_silent(now, avoiding))
     }
 
+    /// Out of the way of an aircraft that no protocol flies and that came next to this one: it drifts in its pilot's hands, and
+    /// neither stops for others nor moves aside.
+    fn leaves_anothers(&self, now: Instant, conflict: Conflict) -> Option<Transition<Avoiding>> {
+        let clear_m = self.config.passing_distance_m();
+        let is_near = |n: &&Neighbour| {
+            self.neighbours.is_anothers(n)
+                && n.is_recent(now, NEWEST)
+                && !n.recedes()
+                && n.at.truncate().distance(self.motion.here.truncate()) < clear_m
+                && libm::fabs(n.at.z - self.motion.here.z) < self.config.risk.height_m
+        };
+        let next = self.clear_neighbours(now).find(is_near)?;
+        let hovers = Obstacle::standing(next.at);
+        let conflict = Conflict { peer: next.id, ..conflict };
+        let aside = self.find_away(now, conflict, &hovers, self.wide_m())?;
+        self.moving_to(now, conflict, aside)
+    }
+
     /// One that receives us has stopped by now, or claims us: so near that this one is in its prediction it flies on only where
     /// it does not receive us.
     fn leaves_unanswered(&self, now: Instant, conflict: Conflict) -> Option<Transition<Avoiding>> {
         let (frame, here) = (self.frame()?, self.motion.here);
         let clear_m = self.config.passing_distance_m();
+        if let Some(next) = self.leaves_anothers(now, conflict) {
+            return Some(next);
+        }
         self.clear_neighbours(now).find_map(|n| {
             let v = f64::from(n.beacon.speed_cm_s) * 1e-2;
             let height_m = self.config.risk.height_m;
@@ -63,9 +84,11 @@ impl Mbcap {
             };
             // One that brakes for a third is in conflict, and still shown as on its mission.
             let brakes = n.beacon.state == Avoidance::Normal && n.beacon.avoiding.is_some();
+            // One in a pilot's hands drifts on, however slow.
+            let settles_m_s = if self.neighbours.is_anothers(n) { 0.0 } else { SETTLES_M_S };
             let flies_on = n.is_recent(now, NEWEST)
                 && self.is_moving(n)
-                && v >= SETTLES_M_S
+                && v >= settles_m_s
                 && !self.claims(n)
                 && !brakes;
             let is_near = n.at.truncate().distance(here.truncate()) < noticed_m
@@ -183,7 +206,10 @@ impl Mbcap {
 
     /// Returns this aircraft, as a silent one knows it.
     pub(super) fn receiver(&self) -> Receiver {
-        Receiver { me: self.config.me, leads_since: self.last_course.leads_since() }
+        // On the ground its frame begins where it stands.
+        let ground_m = self.local.as_ref().map_or(0.0, |local| local.ground_m);
+        let air_m_s = self.air_m_s.unwrap_or_default();
+        Receiver { me: self.config.me, ground_m, air_m_s, leads_since: self.last_course.leads_since() }
     }
 
     /// Where silent aircraft may be, by their ids.
@@ -319,7 +345,8 @@ impl Mbcap {
         let here = self.motion.here.truncate();
         let least_m = self.silent_room_m(now, here) - CLOSER_M;
         let mut shares = [0.25, 0.5, 0.75].into_iter();
-        shares.all(|share| self.silent_room_m(now, here.lerp(to, share)) > least_m)
+        // Without silent aircraft there is room without end on both sides.
+        shares.all(|share| self.silent_room_m(now, here.lerp(to, share)) >= least_m)
     }
 
     /// Returns whether the straight way to a position comes nearer to the courses of silent

@@ -24,7 +24,7 @@ const LANDING_CLEAR_LEAST_M: f64 = 10.0;
 /// One that lands is flown over so far above it: 5 m, and the errors of both heights, metres.
 const FLOWN_OVER_M: f64 = 8.0;
 /// So high above its home, by its own measurement, an aircraft may stand, metres.
-const GROUND_M: f64 = 2.0;
+pub(super) const GROUND_M: f64 = 2.0;
 /// One that is slower than this may stay where it is, metres per second.
 pub(super) const SETTLES_M_S: f64 = 2.0;
 /// A position aside to land at is reached within this, or it lands where it is.
@@ -573,11 +573,13 @@ impl Mbcap {
         now.since(self.motion.measured_at) <= REPORT_HOLDS
     }
 
-    /// Whether another lands, and is so low that this aircraft flies over it.
+    /// Whether another lands, and is so low that this aircraft flies over it. One that is ordered to take off is not down.
     fn is_below(&self, peer: &Neighbour) -> bool {
         let height_m = self.flight.telemetry().map_or(0.0, |telemetry| telemetry.height_m);
         let below_m = (height_m - GROUND_M).clamp(0.0, FLOWN_OVER_M);
-        self.config.landing_is_out && peer.beacon.landing && peer.at.z <= self.motion.here.z - below_m
+        let is_low =
+            self.config.landing_is_out && peer.beacon.landing && peer.at.z <= self.motion.here.z - below_m;
+        is_low && !self.neighbours.is_about_to_climb(peer)
     }
 
     /// StandStill: which of the two passes.

@@ -28,6 +28,7 @@ mod decide;
 mod kept;
 mod moved;
 mod neighbours;
+mod overflown;
 pub mod predict;
 mod radio;
 pub mod risk;
@@ -45,8 +46,8 @@ use serde::{Deserialize, Serialize};
 
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
-use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
-use wingbeat_wire::{Message, Point, Refused, VehicleId};
+use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
+use wingbeat_wire::{Beacon, Message, Point, Refused, VehicleId};
 
 use crate::accuracy::Accuracy;
 use crate::flight::{self, AT_THE_END_M, RouteFlight, Rules};
@@ -102,6 +103,8 @@ pub struct Mbcap {
     /// When it began to wait for a silent aircraft, over all that it does because of that one.
     alone_since: Option<Instant>,
     accuracy: Accuracy,
+    /// The velocity of the air that the flight controller measures, metres per second east and north.
+    air_m_s: Option<DVec2>,
     beacon_at: Instant,
     check_at: Instant,
     tally: Tally,
@@ -126,6 +129,8 @@ struct Local {
     frame: Frame,
     /// Heights above home become altitudes.
     home_mm: i32,
+    /// The same in the frame, metres.
+    ground_m: f64,
     /// Whether the flight began at its origin, which is home then.
     is_at_home: bool,
 }
@@ -134,7 +139,7 @@ impl Local {
     fn new(telemetry: &Telemetry, is_at_home: bool) -> Self {
         let at = telemetry.position;
         let home_mm = at.altitude_mm.saturating_sub(libm::round(telemetry.height_m * 1e3) as i32);
-        Self { frame: Frame::new(at), home_mm, is_at_home }
+        Self { frame: Frame::new(at), home_mm, ground_m: -telemetry.height_m, is_at_home }
     }
     fn of(&self, waypoint: &Point) -> DVec3 {
         self.frame.to_local(Position {
@@ -211,6 +216,7 @@ impl Mbcap {
             returning: None,
             alone_since: None,
             accuracy: Accuracy::default(),
+            air_m_s: None,
             beacon_at: phase(config.beacon_period),
             check_at: phase(config.check_period),
             tally: Tally::default(),
@@ -336,13 +342,24 @@ impl Mbcap {
             return Err(Refused::UnexpectedSender);
         };
         let Some(local) = &self.local else {
-            return Ok(());
-        }; // before the flight nothing is decided
+            return self.receive_on_ground(now, from, beacon);
+        };
         if beacon.avoiding == Some(self.config.me) {
             self.evidence.acknowledged(now);
         }
         let peer = flying(self.flight.state()).and_then(|a| a.conflict()).map(|c| c.peer);
         self.neighbours.receive(now, from, beacon, &local.frame, self.motion.here, peer)
+    }
+
+    /// Takes a beacon before the flight: *Start* waits for an aircraft that flies over.
+    fn receive_on_ground(&mut self, now: Instant, from: VehicleId, beacon: &Beacon) -> Result<(), Refused> {
+        let is_set_up = matches!(self.flight.state(), State::Setup | State::SetupFinished);
+        let Some(telemetry) = self.flight.telemetry().filter(|_| is_set_up && self.config.avoids_to_the_end)
+        else {
+            return Ok(());
+        };
+        let frame = Frame::new(telemetry.position);
+        self.neighbours.receive(now, from, beacon, &frame, DVec3::ZERO, None)
     }
 
     /// Acts on what follows from a trigger.
@@ -663,6 +680,7 @@ impl Protocol for Mbcap {
     fn set_measured(&mut self, now: Instant, measured: Measured) {
         let error_m = self.accuracy.take(now, &measured);
         self.config.take_position_error(error_m);
+        self.air_m_s = measured.air_m_s;
     }
     fn takes_up(&self) -> bool {
         true
@@ -692,7 +710,9 @@ impl Protocol for Mbcap {
         if now >= self.check_at {
             self.check_at = now + self.config.check_period;
             self.act(now, Trigger::Check, out);
-            self.report_radio(now, out);
+            if self.local.is_some() {
+                self.report_radio(now, out);
+            }
         }
         if now >= self.beacon_at {
             self.beacon_at = now + self.config.beacon_period;
@@ -718,7 +738,11 @@ impl Protocol for Mbcap {
     }
 
     fn permits(&self, command: Command) -> Result<(), Denied> {
-        self.flight.permits(command, self.state_id())
+        self.flight.permits(command, self.state_id())?;
+        match self.flies_over().filter(|_| command == Command::Start) {
+            Some(id) => Err(Denied::Overflown(id)),
+            None => Ok(()),
+        }
     }
 
     fn route(&self) -> &[Point] {

@@ -2,7 +2,7 @@
 //! second.
 
 use heapless::Vec;
-use wingbeat_geo::{DVec3, Duration, Frame, Instant, Position};
+use wingbeat_geo::{DVec2, DVec3, Duration, Frame, Instant, Position};
 use wingbeat_wire::{Avoidance, Beacon, COURSE_MAX, Course, Location, Places, Refused, VehicleId};
 
 use super::kept::Kept;
@@ -22,6 +22,18 @@ const RECEDES_M: f32 = 2.0;
 /// One that was further than [`RECEIVED_WITHIN_M`] and did not recede is an obstacle for this time: it reaches us at its planned
 /// speed within a part of it, the lower of the two has landed then, and an aircraft that turned away is not one for longer.
 const FAR_FOR: Duration = Duration::from_secs(240);
+/// Beacons that arrived from this many times further away show that an aircraft has not left the reach of the radio.
+const REACHES_FURTHER: f32 = 1.5;
+/// An aircraft is about to climb where its course begins so much higher than it is, in millimetres.
+const CLIMBS_MM: i32 = 2_000;
+/// A landing aircraft that was higher when it was received last has not landed, in metres above the own ground.
+const LANDED_BELOW_M: f64 = 5.0;
+/// A landing aircraft whose beacons arrive is where they say; without one for this time it is not, in seconds.
+const UNRECEIVED_S: f64 = 2.0;
+/// A landing aircraft coasts no further than this, in metres: a course that is longer leads home.
+const COASTS_MOST_M: f64 = 40.0;
+/// ArduCopter lands at least so fast (`LAND_SPEED`), in metres per second.
+const LANDS_M_S: f64 = 0.5;
 /// An aircraft that is faster flies on, in centimetres per second.
 const FLIES_CM_S: u16 = 100;
 /// Courses that are kept: of the nearest.
@@ -38,6 +50,11 @@ const BARRED_FOR: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Receiver {
     pub(super) me: VehicleId,
+    /// Its ground in its local frame, metres.
+    pub(super) ground_m: f64,
+    /// The velocity of the air that it measures, metres per second east and north: an aircraft that lands without a position
+    /// drifts with it.
+    pub(super) air_m_s: DVec2,
     /// Since when its course leads where it leads now: along the mission, home, or down.
     pub(super) leads_since: Instant,
 }
@@ -57,6 +74,8 @@ pub(super) struct Neighbour {
     earlier: (Instant, f32),
     /// Whether it was further away than that.
     recedes: bool,
+    /// Whether it receded near the end of the radio's reach.
+    is_leaving: bool,
     received_at: Instant,
     window_at: Instant,
     in_window: u16,
@@ -79,7 +98,8 @@ impl Neighbour {
         let silent = now.since(self.received_at);
         let forgotten_after = match self.off_m < RECEIVED_WITHIN_M {
             true => FORGOTTEN_AFTER,
-            false if self.recedes => Duration::ZERO,
+            // Nearer than that the radio is dead, and the aircraft may come back.
+            false if self.is_leaving => Duration::ZERO,
             false => FAR_FOR,
         };
         silent > after && silent < forgotten_after
@@ -89,13 +109,28 @@ impl Neighbour {
         self.received_at
     }
 
-    /// Takes its distance from us.
-    fn is_off(&mut self, now: Instant, off_m: f32) {
+    /// Takes its distance from us, and the largest distance from which a beacon has come.
+    fn is_off(&mut self, now: Instant, off_m: f32, reach_m: f32) {
         self.off_m = off_m;
         if now.since(self.earlier.0) >= RECEDES_OVER {
             self.recedes = off_m > self.earlier.1 + RECEDES_M;
             self.earlier = (now, off_m);
         }
+        self.is_leaving = self.recedes && off_m * REACHES_FURTHER > reach_m;
+    }
+
+    /// Returns whether its distance grew in the last seconds.
+    pub(super) fn recedes(&self) -> bool {
+        self.recedes
+    }
+
+    /// Returns the end of its descent if it fell silent while it landed high above the ground: a dead radio lands it there,
+    /// and without a position it drifts with the air. Returns nothing where it is down by now.
+    fn descent(&self, silent_s: f64, receiver: Receiver) -> Option<DVec3> {
+        let height_m = self.at.z - receiver.ground_m;
+        let lasts_s = height_m / LANDS_M_S;
+        let lands = height_m > LANDED_BELOW_M && (UNRECEIVED_S..lasts_s).contains(&silent_s);
+        lands.then(|| self.at + (receiver.air_m_s * lasts_s).extend(0.0))
     }
 
     /// Where it may be now that it is silent, by its last course; nothing where it landed, or landed there at rest.
@@ -108,13 +143,35 @@ impl Neighbour {
     ) -> Option<Obstacle> {
         let mut path: Path = core::iter::once(self.at).collect();
         let stays_at;
+        let silent_s = now.since(self.received_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3;
         let lands = match known {
-            Some(known) if known.course.lands && known.course.waypoints.is_empty() => return None,
+            Some(known) if known.course.lands && known.course.waypoints.is_empty() => {
+                let end = self.descent(silent_s, receiver)?;
+                let speed_m_s = receiver.air_m_s.length();
+                let _ = path.push(end);
+                // It follows no rule of the avoidance, and is down at the end of its path.
+                return Some(Obstacle {
+                    path,
+                    speed_m_s,
+                    lands: false,
+                    stays_at: 0,
+                    yields: false,
+                    silent_s,
+                });
+            }
             Some(known) => {
                 for waypoint in known.course.waypoints.iter() {
                     let _ = path.push(local(frame, waypoint));
                 }
                 stays_at = path.len() - 1;
+                // It coasts, and drifts from there.
+                if let ([from, to], true) = (path.as_slice(), known.course.lands)
+                    && from.distance(*to) < COASTS_MOST_M
+                    && let Some(end) = self.descent(silent_s, receiver)
+                {
+                    let end = *to + (end - self.at);
+                    let _ = path.push(end);
+                }
                 // Standing or aside, its companion may continue the mission at any time.
                 for waypoint in known.mission.iter().filter(|_| !known.course.lands) {
                     let _ = path.push(local(frame, waypoint));
@@ -136,7 +193,6 @@ impl Neighbour {
                 false
             }
         };
-        let silent_s = now.since(self.received_at).as_secs_f64() + f64::from(self.beacon.age_ms) * 1e-3;
         let speed_m_s = f64::from(self.beacon.planned_speed_cm_s.max(self.beacon.speed_cm_s)) * 1e-2;
         // A lower one keeps clear of the course that it received last.
         let yields = self.id < receiver.me && self.received_at >= receiver.leads_since;
@@ -229,6 +285,8 @@ pub(super) struct Neighbours {
     known: Vec<Neighbour, NEIGHBOURS_MAX>,
     courses: Vec<KnownCourse, COURSES_MAX>,
     places: Places,
+    /// The largest distance from which a beacon has come, metres.
+    reach_m: f32,
 }
 
 impl Neighbours {
@@ -253,13 +311,15 @@ impl Neighbours {
         if at.truncate().length() > NEAR_ENOUGH_M {
             return Err(Refused::FarAway);
         }
+        let off_m = at.distance(here) as f32;
+        self.reach_m = self.reach_m.max(off_m);
         let reach_m = beacon.locations.iter().map(|l| distance_bound_m(first, l)).fold(0.0, f64::max);
         match found {
             Some(i) => {
                 let known = &mut self.known[i];
                 known.beacon.replace(beacon)?;
                 (known.at, known.reach_m, known.received_at) = (at, reach_m, now);
-                known.is_off(now, at.distance(here) as f32);
+                known.is_off(now, off_m, self.reach_m);
             }
             None => {
                 let mut kept = Kept::default();
@@ -275,7 +335,6 @@ impl Neighbours {
                     }
                 }
                 let i = self.known.partition_point(|other| other.id > id);
-                let off_m = at.distance(here) as f32;
                 let neighbour = Neighbour {
                     id,
                     beacon: kept,
@@ -284,6 +343,7 @@ impl Neighbours {
                     off_m,
                     earlier: (now, off_m),
                     recedes: false,
+                    is_leaving: false,
                     received_at: now,
                     window_at: now,
                     in_window: 1,
@@ -345,6 +405,25 @@ impl Neighbours {
         receiver: Receiver,
     ) -> Option<Obstacle> {
         neighbour.obstacle(now, frame, self.course_of(neighbour), receiver)
+    }
+
+    /// Returns whether an aircraft on the ground is about to climb by its course.
+    pub(super) fn is_about_to_climb(&self, neighbour: &Neighbour) -> bool {
+        let first = self.course_of(neighbour).filter(|known| !known.course.lands);
+        let first = first.and_then(|known| known.course.waypoints.first());
+        let here = neighbour.beacon.locations().next();
+        let rises =
+            |(to, from): (&Location, Location)| to.altitude_mm > from.altitude_mm.saturating_add(CLIMBS_MM);
+        neighbour.beacon.speed_cm_s < FLIES_CM_S && first.zip(here).is_some_and(rises)
+    }
+
+    /// Returns whether no protocol flies an aircraft: its flight controller has no course of ours, and it names no conflict. A
+    /// pilot has it, or its operator holds it.
+    pub(super) fn is_anothers(&self, neighbour: &Neighbour) -> bool {
+        let has_no_course = self
+            .course_of(neighbour)
+            .is_some_and(|known| !known.course.lands && known.course.waypoints.is_empty());
+        has_no_course && neighbour.beacon.avoiding.is_none() && !neighbour.beacon.landing
     }
 
     /// Where it goes no farther: at the end of its course, where that is known.

@@ -52,6 +52,12 @@ pub(super) struct Obstacle {
 pub(super) type Part = core::ops::RangeInclusive<f64>;
 
 impl Obstacle {
+    /// Returns one that stays where it is, seconds from now too.
+    pub(super) fn standing(at: DVec3) -> Self {
+        let path = core::iter::once(at).collect();
+        Self { path, speed_m_s: 0.0, lands: false, stays_at: 0, yields: false, silent_s: 0.0 }
+    }
+
     fn length_m(&self) -> f64 {
         self.path.windows(2).map(|leg| over_ground_m(leg[0], leg[1])).sum()
     }

@@ -6,6 +6,7 @@ mod alone;
 mod driver;
 mod end;
 mod moved;
+mod others;
 mod table;
 
 use super::*;

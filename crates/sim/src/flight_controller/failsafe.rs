@@ -33,9 +33,19 @@ pub(super) struct Failsafes {
     battery_critical: bool,
     estimate: bool,
     voltage_low_since: Option<Instant>,
+    /// The mode that a failsafe entered and that no order or switch has changed since.
+    chosen: Option<Mode>,
 }
 
 impl Failsafes {
+    /// Notes that a mode is entered; a failsafe that enters it says so afterwards.
+    pub(super) fn on_mode_entered(&mut self) {
+        self.chosen = None;
+    }
+    /// Returns whether a failsafe entered this mode.
+    pub(super) fn has_chosen(&self, mode: Mode) -> bool {
+        self.chosen == Some(mode)
+    }
     /// A heartbeat, or a stick override, of the ground station.
     pub(super) fn on_ground_station_heartbeat(&mut self, now: Instant) {
         self.ground_heard_at = Some(now);
@@ -87,10 +97,19 @@ impl FlightController {
         }
     }
 
+    /// Enters a mode that no pilot and no order asked for. Returns whether it was entered.
+    pub(super) fn enter_by_failsafe(&mut self, mode: Mode) -> bool {
+        let is_entered = self.set_mode(mode);
+        if is_entered {
+            self.failsafes.chosen = Some(mode);
+        }
+        is_entered
+    }
+
     fn react(&mut self, reaction: Reaction) {
         let fallback = |fc: &mut Self, modes: &[Mode]| {
             for &mode in modes {
-                if mode == fc.mode || fc.set_mode(mode) {
+                if mode == fc.mode || fc.enter_by_failsafe(mode) {
                     return;
                 }
             }
@@ -328,7 +347,7 @@ impl FlightController {
         if self.not_flying() {
             self.disarm();
         } else {
-            self.set_mode(mode);
+            self.enter_by_failsafe(mode);
             if !self.old() {
                 let (severity, name) = (MavSeverity::MAV_SEVERITY_CRITICAL, mode.name());
                 self.send_text(severity, format_args!("EKF Failsafe: changed to {name} Mode"));

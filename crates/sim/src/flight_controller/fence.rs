@@ -124,7 +124,7 @@ impl FlightController {
             _ => &[Mode::Rtl, Mode::Land],
         };
         for &mode in modes {
-            if self.mode == mode || self.set_mode(mode) {
+            if self.mode == mode || self.enter_by_failsafe(mode) {
                 return;
             }
         }

@@ -544,6 +544,10 @@ impl FlightController {
         self.rc.turn_switch(mode, &mut self.parameters);
         self.set_mode(mode)
     }
+    /// A ground station on another radio commands a mode. Returns whether the mode was taken.
+    pub fn set_mode_by_ground_station(&mut self, mode: Mode) -> bool {
+        self.set_mode(mode)
+    }
     /// A value of a parameter, `None` if this version does not have it.
     pub fn parameter(&self, parameter: Parameter) -> Option<f64> {
         self.parameters.has(parameter).then(|| self.parameters.get(parameter))
@@ -575,6 +579,10 @@ impl Autopilot for FlightController {
 
     fn charge_percent(&self) -> Option<f64> {
         Some(self.battery.remaining_percent())
+    }
+
+    fn is_in_failsafe_mode(&self) -> bool {
+        self.failsafes.has_chosen(self.mode)
     }
 
     fn motion(&self) -> Motion {

@@ -112,6 +112,7 @@ impl FlightController {
         // A speed that a command set does not outlive the mode that it was set in (4.x).
         self.nav = self.parameters.nav(self.config.profile);
         self.mode = mode;
+        self.failsafes.on_mode_entered();
         self.guided.reset();
         self.returning.stop();
         match mode {

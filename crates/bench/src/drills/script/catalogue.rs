@@ -1,6 +1,7 @@
 //! Faults of the whole catalogue, for any protocol: one of them, two of them, and the common causes that reach all aircraft.
 
 use wingbeat_agent::Command;
+use wingbeat_autopilot::copter::Mode;
 use wingbeat_geo::{DVec3, Duration, Instant};
 use wingbeat_sim::faults::{Direction, Fault};
 
@@ -14,6 +15,9 @@ use crate::drills::failure::Protocol;
 const FRONT_M_S: [f64; 2] = [2.0, 4.0];
 /// A channel that loses, delays or doubles datagrams does so for at most this long, seconds.
 const CHANNEL_S: f64 = 120.0;
+
+/// The guardian waits a second for a process, and one more where that waits for a processor, seconds.
+const STALL_MOST_S: f64 = 1.9;
 
 /// Number of faults that [`single`] chooses from.
 const SINGLES: u64 = 24;
@@ -110,7 +114,7 @@ fn any_role(dice: &mut Dice) -> Role {
 /// Draws two of the catalogue, each of an aircraft and in a phase of its own; the second half of the time soon after the first.
 pub(super) fn any_two(dice: &mut Dice, protocol: Protocol, aircraft: usize) -> Vec<Step> {
     let mut steps = vec![];
-    let mut first = None;
+    let (mut first, mut second) = (None, None);
     for _ in 0..2 {
         let whose = any_role(dice);
         let (stage, delay) = when(dice, protocol);
@@ -120,11 +124,68 @@ pub(super) fn any_two(dice: &mut Dice, protocol: Protocol, aircraft: usize) -> V
             _ => (whose, stage, delay),
         };
         first = first.or(Some((at, stage, delay)));
+        second = Some((steps.len(), whose, at, stage, delay));
         let acts = single(dice, whose, aircraft);
         let acts = acts.into_iter().map(|act| permitted(act, protocol));
         steps.extend(acts.map(|act| Step { whose: at, stage, delay, act }));
     }
+    // Drawn last: five of six drills are those that they are without these faults.
+    let drawn = below(dice, 12);
+    if let (Some((from, role, whose, stage, delay)), 0..=1) = (second, drawn) {
+        let (role, fault) = match drawn {
+            0 => (not_piloted(role, protocol), second_ground(dice)),
+            _ => (role, starved(dice)),
+        };
+        steps.truncate(from);
+        steps.push(Step { whose, stage, delay, act: Act::Inflict(role, fault) });
+    }
     steps
+}
+
+/// Returns the role of an aircraft that no pilot flies: the leader of a formation has its pilot.
+fn not_piloted(role: Role, protocol: Protocol) -> Role {
+    match role {
+        Role::Master | Role::Leader if protocol == Protocol::FollowMe => Role::Follower(0),
+        Role::Master | Role::Leader | Role::Follower(_) => role,
+    }
+}
+
+/// Draws the mode that a second ground station commands.
+fn second_ground(dice: &mut Dice) -> Fault {
+    let mode = one_of(dice, [Mode::Loiter, Mode::Brake, Mode::Rtl, Mode::Land]);
+    Fault::SecondGround { vehicle: 0, mode }
+}
+
+/// Draws stretches without a processor, each shorter than the guardian waits for a process that waits for one.
+fn starved(dice: &mut Dice) -> Fault {
+    let stall = seconds(between(dice, 0.2, STALL_MOST_S));
+    let every = stall + seconds(between(dice, 0.3, 5.0));
+    let until = Instant::ZERO + seconds(between(dice, 5.0, 90.0));
+    Fault::Starved { vehicle: 0, stall, every, until }
+}
+
+/// Draws a fault of one aircraft of [`Kind::FURTHER`].
+pub(super) fn further(dice: &mut Dice, kind: Kind, protocol: Protocol) -> Vec<Step> {
+    let whose = any_role(dice);
+    let unpiloted = not_piloted(whose, protocol);
+    let (stage, delay) = when(dice, protocol);
+    match kind {
+        Kind::SecondGround => {
+            let act = Act::Inflict(unpiloted, second_ground(dice));
+            vec![Step { whose: unpiloted, stage, delay, act }]
+        }
+        Kind::Starved => vec![Step { whose, stage, delay, act: Act::Inflict(whose, starved(dice)) }],
+        // From a second before the command to two seconds after it.
+        _ => {
+            let command = one_of(dice, [Command::Hold, Command::Land, Command::Return]);
+            let until = Instant::ZERO + seconds(between(dice, 3.0, 60.0));
+            let lost_after = seconds(between(dice, 0.0, 3.0));
+            let press = permitted(Act::Press(command, Some(unpiloted)), protocol);
+            let lost = Act::Inflict(unpiloted, Fault::TransmitterLost { vehicle: 0, until });
+            let step = |later, act| Step { whose: unpiloted, stage, delay: delay + later, act };
+            vec![step(Duration::from_secs(1), press), step(lost_after, lost)]
+        }
+    }
 }
 
 /// Returns an act that this protocol permits: behind a pilot *Return* is refused (FOLLOW-09), and

@@ -30,6 +30,7 @@ pub(super) fn draw(kind: Kind, protocol: Protocol, streams: &mut Streams, aircra
         others: (kind == Kind::FollowStranger).then(|| elsewhere(&scenario)),
         steps: match kind {
             _ if Kind::COMMON.contains(&kind) => catalogue::common(rng, kind, protocol),
+            _ if Kind::FURTHER.contains(&kind) => catalogue::further(rng, kind, protocol),
             Kind::AnyTwoFollowMe => catalogue::any_two(rng, protocol, aircraft),
             Kind::FollowRadio => catalogue::radio(rng, protocol),
             Kind::FollowDatagrams => catalogue::channel(rng, protocol),

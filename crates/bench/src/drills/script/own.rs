@@ -36,6 +36,7 @@ pub(super) fn draw(kind: Kind, protocol: Protocol, streams: &mut Streams, aircra
         Some(like) => trouble_of_one(rng, like),
         None if kind == Kind::OwnReserve => batteries(rng, aircraft),
         None if Kind::COMMON.contains(&kind) => catalogue::common(rng, kind, protocol),
+        None if Kind::FURTHER.contains(&kind) => catalogue::further(rng, kind, protocol),
         None if matches!(kind, Kind::AnyTwoMbcap | Kind::AnyTwoMission | Kind::AnyTwoSweep) => {
             catalogue::any_two(rng, protocol, aircraft)
         }

@@ -34,6 +34,8 @@ pub(super) fn draw(kind: Kind, protocol: Protocol, streams: &mut Streams, aircra
         trouble(rng, kind, aircraft)
     } else if Kind::COMMON.contains(&kind) {
         catalogue::common(rng, kind, protocol)
+    } else if Kind::FURTHER.contains(&kind) {
+        catalogue::further(rng, kind, protocol)
     } else if kind == Kind::AnyTwoMuscop {
         catalogue::any_two(rng, protocol, aircraft)
     } else if kind == Kind::OneWayRadio {
