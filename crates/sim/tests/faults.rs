@@ -362,9 +362,10 @@ fn a_failsafe_whose_text_is_garbled_counts_as_the_pilots() {
     }
 }
 
-/// Without a processor it sends nothing and answers nothing, and then takes what came meanwhile: its flight goes on.
+/// Without a processor the companion sends nothing and answers nothing. Then it takes what arrived
+/// meanwhile, and its flight continues.
 #[test]
-fn a_companion_without_a_processor_is_silent_for_each_stretch_and_goes_on() {
+fn a_companion_without_a_processor_is_silent_for_each_stretch_and_continues() {
     let mut world = under_way();
     world.take_sent();
     let (stall, every) = (Duration::from_millis(1_500), Duration::from_secs(3));
