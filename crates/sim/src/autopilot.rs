@@ -95,7 +95,8 @@ pub trait Autopilot: Debug + Send {
         None
     }
 
-    /// Returns whether a failsafe of its own chose its present mode; a program outside does not say.
+    /// Returns whether a failsafe of its own chose its present mode; a program outside does not
+    /// say.
     fn is_in_failsafe_mode(&self) -> bool {
         false
     }

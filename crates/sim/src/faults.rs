@@ -170,8 +170,8 @@ pub enum Fault {
         /// The mode.
         mode: Mode,
     },
-    /// The companion's process gets no processor for stretches. What it receives meanwhile waits for it, and it takes
-    /// everything at the end of each stretch.
+    /// The companion's process gets no processor for stretches. What it receives meanwhile waits
+    /// for it, and it takes everything at the end of each stretch.
     Starved {
         /// Index of the aircraft, from 0.
         vehicle: usize,

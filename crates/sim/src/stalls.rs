@@ -1,5 +1,5 @@
-//! Companions without a processor, and what a second ground station sends: faults of a world that concern no channel and no
-//! sensor.
+//! Companions without a processor, and what a second ground station sends: faults of a world that
+//! concern no channel and no sensor.
 
 use std::sync::Arc;
 
@@ -78,7 +78,8 @@ impl Stalls {
         &mut self.waiting[i]
     }
 
-    /// Keeps bytes of the flight controller, or none, where the companion has no processor. Returns whether they wait.
+    /// Keeps bytes of the flight controller, or none, where the companion has no processor. Returns
+    /// whether they wait.
     pub(crate) fn keep_bytes(&mut self, now: Instant, of: usize, bytes: &[u8]) -> bool {
         let waits = self.waits(now, of);
         if waits {

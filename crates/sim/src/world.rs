@@ -499,7 +499,8 @@ impl World {
         self.push(self.now + STICK_PERIOD, Scheduled::Sticks { vehicle });
     }
 
-    /// A second ground station commands a mode on a radio of its own: the companion receives no acknowledgement.
+    /// A second ground station commands a mode on a radio of its own: the companion receives no
+    /// acknowledgement.
     fn command_from_ground(&mut self, vehicle: usize, mode: Mode) {
         let controller = &mut self.vehicles[vehicle].controller;
         match controller.simulated() {

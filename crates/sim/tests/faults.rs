@@ -361,3 +361,46 @@ fn a_failsafe_whose_text_is_garbled_counts_as_the_pilots() {
         assert_eq!(refused, garbled);
     }
 }
+
+/// Without a processor the companion sends nothing and answers nothing. Then it takes what arrived
+/// meanwhile, and its flight continues.
+#[test]
+fn a_companion_without_a_processor_is_silent_for_each_stretch_and_continues() {
+    let mut world = under_way();
+    world.take_sent();
+    let (stall, every) = (Duration::from_millis(1_500), Duration::from_secs(3));
+    let until = world.now() + Duration::from_secs(12);
+    world.inflict(world.now(), Fault::Starved { vehicle: 1, stall, every, until });
+    run(&mut world, 12);
+    let sent = world.take_sent();
+    let longest = |vehicle: usize| {
+        let at: Vec<Instant> = sent.iter().filter(|s| s.vehicle == vehicle).map(|s| s.at).collect();
+        at.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap()
+    };
+    let (starved, other) = (longest(1), longest(0));
+    assert!(starved > Duration::from_millis(1_400) && starved < Duration::from_secs(2), "{starved:?}");
+    assert!(other < Duration::from_millis(1_000), "{other:?}");
+    run(&mut world, 300);
+    assert_eq!(world.phase(1), Phase::Finished);
+}
+
+#[test]
+fn a_second_ground_station_takes_an_aircraft_and_a_refused_command_does_not() {
+    let mut world = under_way();
+    world.inflict(world.now(), Fault::SecondGround { vehicle: 2, mode: Mode::Loiter });
+    run(&mut world, 3);
+    assert_eq!(world.truth(2).mode, Mode::Loiter);
+    assert!(!world.status(2).engaged && world.status(1).engaged);
+    assert!(
+        world
+            .log()
+            .iter()
+            .any(|line| line.vehicle == 2 && line.entry.text.contains("took over: mode LOITER"))
+    );
+    // RTL needs a position.
+    world.inflict(world.now(), Fault::EstimateDiverges { vehicle: 1, until: Instant::NEVER });
+    world.inflict(world.now() + Duration::from_secs(2), Fault::SecondGround { vehicle: 1, mode: Mode::Rtl });
+    run(&mut world, 4);
+    assert_eq!(world.truth(1).mode, Mode::Land);
+    assert!(world.is_in_failsafe_mode(1) && !world.is_in_failsafe_mode(2));
+}

@@ -89,8 +89,9 @@ fn strike(sky: &mut Sky, vehicle: usize, fault: Fault, ends_at: Instant) {
     }
 }
 
-/// Returns whether an aircraft is not in the mode of the pilot who took it, or armed after that. A failsafe of the flight
-/// controller outranks the pilot too: without a position LOITER becomes LAND.
+/// Returns whether an aircraft is not in the mode of the pilot who took it, or armed after that. A
+/// failsafe of the flight controller outranks the pilot too: without a position LOITER becomes
+/// LAND.
 pub(super) fn is_overridden(sky: &Sky, vehicle: usize) -> bool {
     let truth = sky.world.truth(vehicle);
     let is_anothers = |taken: Taken| truth.mode != taken.mode && !sky.world.is_in_failsafe_mode(vehicle);
@@ -98,8 +99,8 @@ pub(super) fn is_overridden(sky: &Sky, vehicle: usize) -> bool {
     sky.struck[vehicle].pilot.is_some_and(differs)
 }
 
-/// Returns whether a flight controller refused the first command of a second ground station, as RTL without a position: then no
-/// other has the aircraft. A pilot's switch stays where it was turned.
+/// Returns whether a flight controller refused the first command of a second ground station, as RTL
+/// without a position: then no other has the aircraft. A pilot's switch stays where it was turned.
 fn is_refused(sky: &Sky, vehicle: usize, taken: Taken) -> bool {
     let is_first = taken.is_ground && taken.turns == 1 && taken.mode != Mode::Land;
     let is_due = sky.world.now() > taken.since && sky.world.now() <= taken.since + STEP;

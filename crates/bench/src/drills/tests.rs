@@ -455,7 +455,7 @@ fn aircraft_on_missions_of_their_own_keep_clear_where_radios_fail() {
         (Kind::MbcapRadio, 7_400_051),
         // Its radio is dead before its start: it stays on the ground.
         (Kind::MbcapRadio, 7_400_047),
-        // It took off under another, which came to hover above it.
+        // An aircraft took off under another, which stopped above it.
         (Kind::AnyTwoMbcap, 7_700_126),
     ] {
         let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
@@ -463,7 +463,8 @@ fn aircraft_on_missions_of_their_own_keep_clear_where_radios_fail() {
     }
 }
 
-/// Each fault acts: a mode that no order asked for, a stretch without a report, a failsafe next to a command.
+/// Each fault acts: a mode that no order asked for, a stretch without a report, a failsafe next to
+/// a command.
 #[test]
 fn further_faults_of_one_aircraft_break_no_rule() {
     for kind in Kind::FURTHER {

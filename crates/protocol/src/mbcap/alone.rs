@@ -40,8 +40,8 @@ impl Mbcap {
         self.leaves_unanswered(now, conflict).or_else(|| self.leaves_silent(now, avoiding))
     }
 
-    /// Out of the way of an aircraft that no protocol flies and that came next to this one: it drifts in its pilot's hands, and
-    /// neither stops for others nor moves aside.
+    /// Moves aside for an aircraft that no protocol flies and that is next to this one. It drifts in
+    /// its pilot's hands, and neither stops for others nor moves aside.
     fn leaves_anothers(&self, now: Instant, conflict: Conflict) -> Option<Transition<Avoiding>> {
         let clear_m = self.config.passing_distance_m();
         let is_near = |n: &&Neighbour| {

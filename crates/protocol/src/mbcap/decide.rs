@@ -573,7 +573,8 @@ impl Mbcap {
         now.since(self.motion.measured_at) <= REPORT_HOLDS
     }
 
-    /// Whether another lands, and is so low that this aircraft flies over it. One that is ordered to take off is not down.
+    /// Whether another lands, and is so low that this aircraft flies over it. One that is ordered
+    /// to take off is not down.
     fn is_below(&self, peer: &Neighbour) -> bool {
         let height_m = self.flight.telemetry().map_or(0.0, |telemetry| telemetry.height_m);
         let below_m = (height_m - GROUND_M).clamp(0.0, FLOWN_OVER_M);

@@ -103,7 +103,8 @@ pub struct Mbcap {
     /// When it began to wait for a silent aircraft, over all that it does because of that one.
     alone_since: Option<Instant>,
     accuracy: Accuracy,
-    /// The velocity of the air that the flight controller measures, metres per second east and north.
+    /// The velocity of the air that the flight controller measures, metres per second east and
+    /// north.
     air_m_s: Option<DVec2>,
     beacon_at: Instant,
     check_at: Instant,

@@ -22,13 +22,16 @@ const RECEDES_M: f32 = 2.0;
 /// One that was further than [`RECEIVED_WITHIN_M`] and did not recede is an obstacle for this time: it reaches us at its planned
 /// speed within a part of it, the lower of the two has landed then, and an aircraft that turned away is not one for longer.
 const FAR_FOR: Duration = Duration::from_secs(240);
-/// Beacons that arrived from this many times further away show that an aircraft has not left the reach of the radio.
+/// Beacons that arrived from this many times further away show that an aircraft has not left the
+/// reach of the radio.
 const REACHES_FURTHER: f32 = 1.5;
 /// An aircraft is about to climb where its course begins so much higher than it is, in millimetres.
 const CLIMBS_MM: i32 = 2_000;
-/// A landing aircraft that was higher when it was received last has not landed, in metres above the own ground.
+/// A landing aircraft that was higher when it was received last has not landed, in metres above the
+/// own ground.
 const LANDED_BELOW_M: f64 = 5.0;
-/// A landing aircraft whose beacons arrive is where they say; without one for this time it is not, in seconds.
+/// A landing aircraft whose beacons arrive is where they say; without one for this time it is not,
+/// in seconds.
 const UNRECEIVED_S: f64 = 2.0;
 /// A landing aircraft coasts no further than this, in metres: a course that is longer leads home.
 const COASTS_MOST_M: f64 = 40.0;
@@ -52,8 +55,8 @@ pub(super) struct Receiver {
     pub(super) me: VehicleId,
     /// Its ground in its local frame, metres.
     pub(super) ground_m: f64,
-    /// The velocity of the air that it measures, metres per second east and north: an aircraft that lands without a position
-    /// drifts with it.
+    /// The velocity of the air that it measures, metres per second east and north: an aircraft that
+    /// lands without a position drifts with it.
     pub(super) air_m_s: DVec2,
     /// Since when its course leads where it leads now: along the mission, home, or down.
     pub(super) leads_since: Instant,
@@ -124,8 +127,9 @@ impl Neighbour {
         self.recedes
     }
 
-    /// Returns the end of its descent if it fell silent while it landed high above the ground: a dead radio lands it there,
-    /// and without a position it drifts with the air. Returns nothing where it is down by now.
+    /// Returns the end of its descent if it fell silent while it landed high above the ground: a
+    /// dead radio lands it there, and without a position it drifts with the air. Returns nothing
+    /// where it is down by now.
     fn descent(&self, silent_s: f64, receiver: Receiver) -> Option<DVec3> {
         let height_m = self.at.z - receiver.ground_m;
         let lasts_s = height_m / LANDS_M_S;
@@ -417,8 +421,8 @@ impl Neighbours {
         neighbour.beacon.speed_cm_s < FLIES_CM_S && first.zip(here).is_some_and(rises)
     }
 
-    /// Returns whether no protocol flies an aircraft: its flight controller has no course of ours, and it names no conflict. A
-    /// pilot has it, or its operator holds it.
+    /// Returns whether no protocol flies an aircraft: its flight controller has no course of ours,
+    /// and it names no conflict. A pilot has it, or its operator holds it.
     pub(super) fn is_anothers(&self, neighbour: &Neighbour) -> bool {
         let has_no_course = self
             .course_of(neighbour)

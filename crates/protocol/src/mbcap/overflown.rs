@@ -1,5 +1,5 @@
-//! Another aircraft over the take-off site: it cannot stop in time for one that climbs into its way, and one that climbs
-//! judges no other before it is up.
+//! Another aircraft over the take-off site. It cannot stop in time for an aircraft that climbs into
+//! its path, and a climbing aircraft judges no other before it is up.
 
 use wingbeat_geo::{DVec3, Frame};
 use wingbeat_wire::VehicleId;
@@ -8,8 +8,8 @@ use super::Mbcap;
 use super::decide::GROUND_M;
 use super::neighbours::Neighbour;
 
-/// From *Start* until every aircraft that flies there has stopped: 3 s to the beacons of armed motors, a check, and a
-/// braking from 10 m/s, seconds.
+/// From *Start* until every aircraft that flies there has stopped: 3 s to the beacons of armed
+/// motors, a check, and a braking from 10 m/s, seconds.
 const CLIMBS_WITHIN_S: f64 = 8.0;
 
 impl Mbcap {

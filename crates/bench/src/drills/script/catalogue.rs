@@ -16,7 +16,8 @@ const FRONT_M_S: [f64; 2] = [2.0, 4.0];
 /// A channel that loses, delays or doubles datagrams does so for at most this long, seconds.
 const CHANNEL_S: f64 = 120.0;
 
-/// The guardian waits a second for a process, and one more where that waits for a processor, seconds.
+/// Longest stretch, in seconds: the guardian waits one for a process, and one more where that waits
+/// for a processor.
 const STALL_MOST_S: f64 = 1.9;
 
 /// Number of faults that [`single`] chooses from.
@@ -156,7 +157,8 @@ fn second_ground(dice: &mut Dice) -> Fault {
     Fault::SecondGround { vehicle: 0, mode }
 }
 
-/// Draws stretches without a processor, each shorter than the guardian waits for a process that waits for one.
+/// Draws stretches without a processor, each shorter than the guardian waits for a process that
+/// waits for one.
 fn starved(dice: &mut Dice) -> Fault {
     let stall = seconds(between(dice, 0.2, STALL_MOST_S));
     let every = stall + seconds(between(dice, 0.3, 5.0));

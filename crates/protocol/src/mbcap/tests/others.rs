@@ -1,4 +1,5 @@
-//! Aircraft that no protocol flies, that land unreceived, that come back unreceived, and that fly over a take-off site.
+//! Aircraft that no protocol flies, that land unreceived, that come back unreceived, and that fly
+//! over a take-off site.
 
 use super::driver::{Driver, HERE, NEAR, beacon};
 use super::*;
@@ -26,7 +27,7 @@ fn is_started(driver: &mut Driver) -> bool {
     !driver.refused
 }
 
-/// It came to hover 3.6 m beside an aircraft that climbed, and that one into its downwash.
+/// The other stopped 3.6 m from an aircraft that climbed, which stayed in its downwash.
 #[test]
 fn mbcap_25_no_aircraft_takes_off_under_another() {
     let (x, y) = HERE;
@@ -44,7 +45,7 @@ fn mbcap_25_no_aircraft_takes_off_under_another() {
 }
 
 #[test]
-fn mbcap_25_one_that_hovers_over_the_site_bars_the_take_off_and_one_beside_it_does_not() {
+fn mbcap_25_one_that_hovers_over_the_site_bars_the_take_off_and_one_next_to_it_does_not() {
     let (x, y) = HERE;
     for (off_m, bars) in [(5.0, true), (10.0, false)] {
         let mut driver = Driver::new(1, 2);
@@ -78,7 +79,7 @@ fn mbcap_25_one_that_is_ordered_to_take_off_is_an_obstacle_before_its_motors_run
     }
 }
 
-/// In a pilot's hands: it names no conflict, and its flight controller has no course.
+/// In its pilot's hands the other names no conflict, and its flight controller has no course.
 #[test]
 fn mbcap_26_it_leaves_the_way_of_one_that_drifts_in_its_pilots_hands() {
     let (x, y) = HERE;
@@ -103,7 +104,7 @@ fn obstacle_ends(driver: &Driver) -> Option<(DVec2, DVec2)> {
     Some((obstacle.path.first()?.truncate(), obstacle.path.last()?.truncate()))
 }
 
-/// Its position is lost, or its radio: it lands, and drifts with the air.
+/// The other has lost its position, or its radio: it lands, and drifts with the air.
 #[test]
 fn mbcap_27_one_that_falls_silent_as_it_lands_is_an_obstacle_downwind_until_it_is_down() {
     // At rest, and where it coasts 10 m north.
@@ -140,7 +141,8 @@ fn mbcap_27_one_that_falls_silent_on_the_ground_is_none() {
     assert_eq!(obstacle_ends(&driver), None);
 }
 
-/// It receded at 600 m when it fell silent: out of reach, or with a dead radio and on its way back later.
+/// The other recedes at 600 m and falls silent: it is out of reach, or its radio is dead and it
+/// comes back later.
 #[test]
 fn mbcap_28_one_that_recedes_within_the_reach_of_the_radio_is_not_forgotten() {
     for (farthest_m, is_known) in [(700.0, false), (1_000.0, true)] {
