@@ -6,6 +6,7 @@
 use wingbeat_geo::{Duration, Instant};
 use wingbeat_wire::Point;
 
+use super::navigation::CLIMBED_LEAST;
 use super::{Host, State, Swarm, TakeOffPhase};
 use crate::{Action, Actions, Input, Order, Severity, push, text};
 
@@ -20,6 +21,13 @@ pub(super) struct Aside {
     back: Point,
     since: Instant,
     is_on_its_way_back: bool,
+}
+
+impl Aside {
+    /// Returns how long this aircraft stays there at least.
+    fn least(&self) -> Duration {
+        if self.site.height_mm > self.back.height_mm { CLIMBED_LEAST } else { ASIDE_LEAST }
+    }
 }
 
 impl<F: Copy + PartialEq> Swarm<F> {
@@ -91,7 +99,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
             } else if self.is_at(aside.back) && self.ownship.is_standing() {
                 self.aside = None;
             }
-        } else if is_free && now.since(aside.since) >= ASIDE_LEAST {
+        } else if is_free && now.since(aside.since) >= aside.least() {
             self.aside = Some(Aside { is_on_its_way_back: true, ..aside });
             push(out, Action::Order(Order::FlyTo(aside.back)));
         }

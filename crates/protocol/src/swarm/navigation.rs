@@ -12,6 +12,10 @@ use crate::{Action, Actions, Input, Order, Severity, push, text};
 /// An aircraft that holds behind another does so for at least this long.
 const HOLD_LEAST: Duration = Duration::from_secs(1);
 
+/// An aircraft that climbed off the way of one that drifts stays there for at least this long: the
+/// drift of that one is known from positions that err, so that it seems to stop at times.
+pub(super) const CLIMBED_LEAST: Duration = Duration::from_secs(10);
+
 /// One that makes less way than this makes none, metres per second. Generous: any wind that can be flown in is beaten.
 const SLOWEST_M_S: f64 = 0.5;
 
@@ -163,7 +167,8 @@ impl<F: Copy + PartialEq> Swarm<F> {
         out: &mut Actions,
     ) -> Option<Urgency> {
         let (target, holds) = (self.navigation.target?, self.holds_leg());
-        let is_near = self.clearance().closes_up(now, target, holds, approach);
+        let is_near = self.clearance().closes_up(now, target, holds, approach)
+            || !self.is_adrift() && self.clearance().is_drifted_ahead(now, target, holds);
         if is_near && !holds {
             self.hold_leg(now, out);
             self.timers.set(Timer::Yield, self.config.patience_after(now) - self.navigation.held);
@@ -189,6 +194,9 @@ impl<F: Copy + PartialEq> Swarm<F> {
         if let Some(above) = self.clearance().above_adrift(now) {
             if self.clearance().may_drift_next(now) {
                 return true;
+            }
+            if let Some(hold) = &mut self.navigation.hold {
+                hold.least_until = hold.least_until.max(now + CLIMBED_LEAST);
             }
             let hold = self.navigation.hold.as_mut().filter(|hold| !hold.has_climbed);
             if let Some(hold) = hold {

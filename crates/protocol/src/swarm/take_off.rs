@@ -172,7 +172,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
     /// longer than a battery lasts. For the same reason it ends while others still take off, once it has lasted twice as long.
     fn watch_blocked_take_off(&mut self, now: Instant) {
         let (absent, clearance) = (self.members.absent(), self.clearance());
-        let is_blocked = !self.has_room()
+        let is_blocked = !self.has_room(now)
             && self.assignment.predecessors().any(|s| absent.contains(s) && !clearance.makes_room(s));
         if !is_blocked {
             self.take_off.blocked_since = None;
@@ -191,9 +191,13 @@ impl<F: Copy + PartialEq> Swarm<F> {
         self.timers.set(Timer::Blocked, ends_at.min(most));
     }
 
-    /// Whether all before us have made room, and those that are absent keep clear. The last of them alone is not enough: it
-    /// may have passed over one that it did not receive.
-    fn has_room(&self) -> bool {
+    /// Returns whether all before us have made room, those that are absent keep clear, and none
+    /// drifts to here. The last of them alone is not enough: it may have passed over one that it
+    /// did not receive.
+    fn has_room(&self, now: Instant) -> bool {
+        if self.clearance().is_take_off_drifted_over(now) {
+            return false;
+        }
         if self.take_off.is_simultaneous {
             return true;
         }
@@ -212,7 +216,7 @@ impl<F: Copy + PartialEq> Swarm<F> {
         let arrived = self.navigation.has_arrived();
         match phase {
             Waiting if self.assignment.take_off_index().is_none() => phase_after(InSlot),
-            Waiting if self.has_room() => phase_after(Climbing),
+            Waiting if self.has_room(now) => phase_after(Climbing),
             Waiting if self.timers.is_due(Timer::Blocked, now) => {
                 Some(Transition::because(State::Aborted(Abort::Ground), Reason::TakeOffBlocked))
             }

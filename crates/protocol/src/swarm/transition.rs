@@ -183,7 +183,7 @@ pub(crate) enum Reason {
     LandingPathOccupied,
     LeaderSilent,
     LeaderSilentUndecided,
-    /// Another has lost its position and may drift into this aircraft.
+    /// Another that the swarm does not steer may drift into this aircraft.
     Adrift,
 }
 
@@ -215,7 +215,7 @@ impl Reason {
                 "; another stays ahead on the path to the landing position: lands here"
             }
             Self::LeaderSilent => "; the leader is silent",
-            Self::Adrift => "; another has lost its position and may drift here: climbs, then lands",
+            Self::Adrift => "; another drifts towards here: climbs, then lands",
             Self::LeaderSilentUndecided => "; the leader is silent and no operator decided in time",
         }
     }

@@ -27,8 +27,6 @@ const CARRIED_AFTER_S: f64 = 2.0;
 const SLOWEST: f64 = 0.5;
 /// Lower than this no aircraft climbs any more: it is down before another drifts there, in millimetres.
 const CLIMBS_ABOVE_MM: i32 = 2_500;
-/// A member that holds has stopped after this, in seconds.
-const STOPS_WITHIN_S: f64 = 6.0;
 /// Above this speed a member that should hold drifts, in metres per second: more than the errors of its position show.
 const DRIFTS_M_S: f64 = 1.5;
 /// Its way is reckoned for so long ahead, in seconds: it is reported several times a second.
@@ -45,7 +43,9 @@ const ABOVE_M: f64 = 1.0;
 const SAME_CAUSE_WITHIN: Duration = Duration::from_millis(1_500);
 /// The downwash of a multicopter reaches so far below it, in metres: an aircraft that sinks without
 /// a position through it sinks faster.
-const WASH_M: f64 = 15.0;
+pub(super) const WASH_M: f64 = 15.0;
+/// The downwash reaches so far aside, in metres: 5 m, and the errors of two positions.
+pub(super) const WASH_ASIDE_M: f64 = 6.5;
 
 /// Where an aircraft that nothing steers may be from now on: within a distance of a path over the ground.
 struct Reach {
@@ -55,6 +55,11 @@ struct Reach {
     height_mm: i32,
     /// Nor lower.
     lowest_mm: i32,
+}
+
+/// Returns whether a member that left to land must be down: it is silent, and its descent is over.
+pub(super) fn has_landed(now: Instant, track: &Track, at: Point) -> bool {
+    track.is_silent && now.since(track.reported_at).as_secs_f64() > down_after_s(at.height_mm)
 }
 
 /// Returns the time until an aircraft at this height is down, in seconds.
@@ -75,7 +80,8 @@ impl Clearance<'_> {
         drifts.map_or(DVec2::ZERO, |(adrift, air_m_s)| air_m_s * carried_s(down_after_s(adrift.at.height_mm)))
     }
 
-    fn reach(&self, now: Instant, track: &Track) -> Option<Reach> {
+    /// Returns where a member that the swarm does not steer may be within so many seconds.
+    fn reach(&self, now: Instant, track: &Track, ahead_s: f64) -> Option<Reach> {
         let Some(adrift) = track.adrift() else { return self.piloted(now, track) };
         let Adrift { at, since, received_at, .. } = adrift;
         let (past_s, mut down_s) = (now.since(since).as_secs_f64(), down_after_s(at.height_mm));
@@ -86,6 +92,7 @@ impl Clearance<'_> {
         if past_s >= down_s {
             return None;
         }
+        let down_s = down_s.min(past_s + ahead_s);
         let (at_m, air) = (self.local(at).truncate(), self.traffic.air());
         let coasts_m = coasts_m(track.moves_m_s());
         let (from_m, to_m, radius_m) = match air.known_m_s {
@@ -99,12 +106,11 @@ impl Clearance<'_> {
         Some(Reach { path, radius_m, height_mm: at.height_mm, lowest_mm: 0 })
     }
 
-    /// Where a member that should hold drifts to in a pilot's hands.
+    /// Returns where a member that should hold drifts to in a pilot's hands.
     fn piloted(&self, now: Instant, track: &Track) -> Option<Reach> {
         let (at, _) = track.departure.filter(|(_, how)| *how == Ending::Holding)?;
         let over_ground_m_s = track.velocity_m_s.truncate();
-        let has_had_time = now.since(track.departed_at).as_secs_f64() >= STOPS_WITHIN_S;
-        if track.is_silent || !has_had_time || over_ground_m_s.length() < DRIFTS_M_S {
+        if track.is_silent || track.may_brake(now) || over_ground_m_s.length() < DRIFTS_M_S {
             return None;
         }
         let from_m = self.local(at).truncate();
@@ -114,16 +120,47 @@ impl Clearance<'_> {
         Some(Reach { path, radius_m: 0.0, height_mm: at.height_mm, lowest_mm })
     }
 
+    /// Returns the members that may come within so many seconds to a path over the ground.
+    fn reaches(&self, now: Instant, way: Path, ahead_s: f64) -> impl Iterator<Item = Reach> {
+        let clear_m = self.clear_m();
+        self.traffic.iter().enumerate().filter_map(move |(slot, track)| {
+            let reach = (slot != self.assignment.slot()).then(|| self.reach(now, track, ahead_s))??;
+            (reach.path.distance_m(&way) < clear_m + reach.radius_m).then_some(reach)
+        })
+    }
+
     /// The aircraft that drift over or past this one, as far as that is not known better.
     fn reaches_here(&self, now: Instant) -> impl Iterator<Item = Reach> {
         let here = self.ownship.point();
-        let here_m = here.map(|here| self.local(here).truncate().extend(0.0));
-        let clear_m = self.clear_m();
-        self.traffic.iter().enumerate().filter_map(move |(slot, track)| {
-            let reach = (slot != self.assignment.slot()).then(|| self.reach(now, track))??;
-            let stands = here_m.map(|from_m| Path { from_m, to_m: from_m })?;
-            let is_above = here.is_some_and(|here| here.height_mm >= reach.lowest_mm);
-            (is_above && reach.path.distance_m(&stands) < clear_m + reach.radius_m).then_some(reach)
+        let stands = here.map(|here| self.level(here, here));
+        let all = stands.into_iter().flat_map(move |stands| self.reaches(now, stands, f64::INFINITY));
+        all.filter(move |reach| here.is_some_and(|here| here.height_mm >= reach.lowest_mm))
+    }
+
+    /// Returns a path over the ground.
+    fn level(&self, from: Point, to: Point) -> Path {
+        let [from_m, to_m] = [from, to].map(|point| self.local(point).truncate().extend(0.0));
+        Path { from_m, to_m }
+    }
+
+    /// Returns whether another may drift, before it is down, to where this aircraft takes off or to
+    /// its path to its slot.
+    pub(in super::super) fn is_take_off_drifted_over(&self, now: Instant) -> bool {
+        let way = self.ownship.point().zip(self.assignment.route().first());
+        way.is_some_and(|(home, &slot)| {
+            self.reaches(now, self.level(home, slot), f64::INFINITY).next().is_some()
+        })
+    }
+
+    /// Returns whether another drifts within the next seconds to where this aircraft flies until it
+    /// could stop, at its height or above it.
+    pub(in super::super) fn is_drifted_ahead(&self, now: Instant, target: Point, is_holding: bool) -> bool {
+        let Some(here) = self.ownship.point() else { return false };
+        let Path { from_m, to_m } = self.level(here, target);
+        let left_m = (to_m - from_m).clamp_length_max(self.ownship.stopping_distance_m(is_holding));
+        let clear_mm = ((self.clear_m() + ABOVE_M) * 0.75e3) as i32;
+        self.reaches(now, Path { from_m, to_m: from_m + left_m }, AHEAD_S).any(|reach| {
+            (reach.lowest_mm..reach.height_mm.saturating_add(clear_mm)).contains(&here.height_mm)
         })
     }
 
@@ -173,5 +210,78 @@ impl Clearance<'_> {
             let mut reported = track.position.into_iter().chain(track.departure.map(|(at, _)| at));
             self.distance_m(slot, &climbs) >= self.clear_m() || reported.all(comes_no_nearer)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Airspace, at};
+    use super::super::traffic::Air;
+    use super::*;
+
+    const NOW: Instant = Instant::from_secs(100);
+
+    /// The middle one of three, with a wind of 4 m/s to the east.
+    fn airspace() -> Airspace {
+        let mut airspace = Airspace::of(1);
+        airspace.traffic.set_air(Air { known_m_s: Some(DVec2::new(4.0, 0.0)), most_m_s: 4.0 });
+        airspace
+    }
+
+    #[test]
+    fn muscop_33_no_aircraft_takes_off_where_another_drifts() {
+        let mut airspace = airspace();
+        airspace.report_own(at(0.0, 0.0, 0.0), false);
+        let blind = airspace.slot(0);
+        let mut waits = |east_m: f64, after_s: u64| {
+            airspace.traffic.report_adrift(NOW, blind, at(east_m, 0.0, 10.0));
+            airspace.clearance().is_take_off_drifted_over(NOW + Duration::from_secs(after_s))
+        };
+        assert!(waits(-40.0, 0));
+        assert!(!waits(60.0, 0), "it drifts away");
+        assert!(!waits(-41.0, 60), "it is down");
+    }
+
+    #[test]
+    fn muscop_33_an_aircraft_under_way_holds_before_one_that_drifts_across() {
+        let mut airspace = airspace();
+        let (blind, target) = (airspace.slot(0), at(0.0, 200.0, 20.0));
+        let mut holds = |east_m: f64, height_m: f64| {
+            airspace.report_own_flying(at(0.0, 0.0, height_m), true, wingbeat_geo::DVec3::Y * 5.0);
+            airspace.traffic.report_adrift(NOW, blind, at(east_m, 12.0, 20.0));
+            airspace.clearance().is_drifted_ahead(NOW, target, false)
+        };
+        assert!(holds(-20.0, 20.0));
+        assert!(holds(-20.0, 15.0), "it sinks to there");
+        assert!(!holds(-20.0, 40.0), "high above it");
+        assert!(!holds(-80.0, 20.0), "it is not there within seconds");
+        assert!(!holds(20.0, 20.0), "it drifts away");
+    }
+
+    /// A pilot took an aircraft that landed, in ALT_HOLD: the wind takes it along at once.
+    #[test]
+    fn muscop_33_a_slow_aircraft_in_a_pilots_hands_drifts_at_once_and_a_fast_one_brakes_first() {
+        let climbs = |before_m_s: f64, after_ms: u64| {
+            let mut airspace = airspace();
+            let (taken, geometry) = (airspace.slot(0), airspace.assignment.geometry().clone());
+            airspace.report_own(at(0.0, 0.0, 12.0), true);
+            let after = |ms: u64| NOW + Duration::from_millis(ms);
+            let mut east_m = -30.0;
+            airspace.traffic.report(NOW, taken, at(east_m, 0.0, 10.0), &geometry);
+            east_m += before_m_s;
+            airspace.traffic.report(after(1_000), taken, at(east_m, 0.0, 10.0), &geometry);
+            airspace.traffic.report_departure(taken, at(east_m, 0.0, 10.0), Ending::Holding);
+            airspace.traffic.report(after(after_ms), taken, at(east_m, 0.0, 10.0), &geometry);
+            // 2 m/s towards this aircraft.
+            let there = at(east_m + 1.0, 0.0, 10.0);
+            airspace.traffic.report(after(after_ms + 500), taken, there, &geometry);
+            airspace.traffic.report_departure(taken, at(-12.0, 0.0, 10.0), Ending::Holding);
+            airspace.clearance().above_adrift(after(after_ms + 500)).is_some()
+        };
+        assert!(climbs(0.4, 3_000));
+        assert!(!climbs(0.4, 1_500), "it has just been taken");
+        assert!(!climbs(6.0, 3_000) && climbs(6.0, 7_000), "it may still brake");
+        assert!(climbs(-3.0, 3_000), "it moves back: the wind takes it along");
+        assert!(!climbs(-6.0, 3_000), "it swings back");
     }
 }

@@ -15,9 +15,10 @@
 use wingbeat_geo::{DVec3, Duration, Instant};
 use wingbeat_wire::{Ending, Point};
 
-use super::super::path::Path;
+use super::super::path::{Curtain, Path};
 use super::super::{Abort, plan};
 use super::Clearance;
+use super::drift::{WASH_ASIDE_M, WASH_M, has_landed};
 use crate::EndFlight;
 
 /// Nearer to its home over the ground than this an aircraft is above it, metres.
@@ -33,6 +34,15 @@ const STANDS_M_S: f64 = 0.5;
 
 /// Faster than this an aircraft above its home flies past it, metres per second.
 const HOVERS_M_S: f64 = 2.0;
+
+/// An aircraft that waits for another to pass above continues at this distance, in metres.
+const PASSED_M: f64 = 12.0;
+
+/// An aircraft that flies no faster than this relative to the one below stays above it, in m/s.
+const STAYS_M_S: f64 = 2.0;
+
+/// From this difference on a path home leads nearer to a landing aircraft than a stop, in metres.
+const NEARER_M: f64 = 0.5;
 
 /// An aircraft that holds on its way home does so for at least this long.
 const HOLD_LEAST: Duration = Duration::from_secs(1);
@@ -56,7 +66,7 @@ impl Clearance<'_> {
 
     /// What follows while returning; none while nothing does.
     pub(crate) fn continue_return(&self, now: Instant) -> Option<Abort> {
-        let is_held = (self.is_in_layer() && !self.may_fly_home(now, None))
+        let is_held = (self.is_in_layer() && (!self.may_fly_home(now, None) || self.is_below_another(false)))
             || (self.is_climbing() && !self.may_climb_on(now));
         is_held.then_some(Abort::ReturnHeld { since: now })
     }
@@ -67,7 +77,7 @@ impl Clearance<'_> {
             return None;
         }
         let is_clear = if self.is_in_layer() {
-            self.may_fly_home(now, Some(since))
+            self.may_fly_home(now, Some(since)) && !self.is_below_another(true)
         } else {
             self.may_climb(now, Some(since))
         };
@@ -197,10 +207,18 @@ impl Clearance<'_> {
             let column = if self.is_member_in_layer(slot, at) { self.path(at, at) } else { up };
             column.distance_m(&ahead) < clear_m
         });
-        // One that stopped on its way up to its own layer may be as high as this one, and as an autopilot's height drifts.
+        let stops = Path { from_m, to_m: from_m + left_m.clamp_length_max(stop_m) };
+        // One that stopped on its way up to its own layer may be as high as this one, and as an
+        // autopilot's height drifts. One that lands from a higher layer descends through this one:
+        // where a stop leads as near, this aircraft flies past.
         let is_met = is_met
             || self.traffic.iter().any(|track| match track.departure {
                 Some((at, Ending::Holding)) => self.path(at, at).distance_m(&ahead) < clear_m,
+                Some((at, Ending::Landing)) if !has_landed(now, track, at) => {
+                    let column = Curtain { foot: self.comes_down(track, at), height_m: self.local(at).z };
+                    let near_m = column.distance_m(&ahead);
+                    near_m < clear_m && near_m < column.distance_m(&stops) - NEARER_M
+                }
                 Some((_, Ending::Returning | Ending::Landing | Ending::Down)) | None => false,
             });
         if is_met {
@@ -215,6 +233,26 @@ impl Clearance<'_> {
                 || self.is_clear_of_all(&[column])
                     && self.is_clear_of_lost_links(now, held, &[column])
                     && self.is_free(home))
+    }
+
+    /// Returns whether a member that flies home in a layer above stays over this aircraft, and its
+    /// downwash with it. The lower one of two waits until the other has passed; for one that stands
+    /// above it does not wait.
+    fn is_below_another(&self, is_holding: bool) -> bool {
+        let Some(own) = self.ownship.telemetry() else { return false };
+        let here_m = self.local(own.point());
+        self.returning().any(|(slot, at)| {
+            let (off_m, its_m_s) = (self.local(at) - here_m, self.traffic.track(slot).velocity_m_s);
+            let (within_m, relative_m_s) = match is_holding {
+                true => (PASSED_M, 0.0),
+                false => (WASH_ASIDE_M, (its_m_s - own.velocity_m_s).truncate().length()),
+            };
+            self.is_member_in_layer(slot, at)
+                && (STANDS_M_S..WASH_M).contains(&off_m.z)
+                && off_m.truncate().length() < within_m
+                && its_m_s.truncate().length() > HOVERS_M_S
+                && relative_m_s < STAYS_M_S
+        })
     }
 
     /// Whether no member was received for so long that none will be: what the others do now is not known and never will
@@ -337,5 +375,77 @@ mod tests {
         assert!(airspace.clearance().is_in_layer());
         airspace.report_own(at(0.0, 200.0, layer_m - 4.1), true);
         assert!(!airspace.clearance().is_in_layer());
+    }
+
+    #[test]
+    fn muscop_20_one_that_flies_home_stops_short_of_one_that_lands_from_a_higher_layer() {
+        let mut airspace = Airspace::of(1);
+        let (own, other, third) = (airspace.assignment.slot(), airspace.slot(0), airspace.slot(2));
+        let layer_m = f64::from(airspace.assignment.return_height_mm(own).unwrap()) / 1e3;
+        for slot in [other, third] {
+            airspace.members.leaves(slot);
+        }
+        airspace.traffic.report_departure(third, at(50.0, 0.0, 0.0), Ending::Down);
+        airspace.report_own(at(0.0, 0.0, 0.0), false);
+        let now = Instant::from_secs(1);
+        // On its way home to the south; the other lands ahead.
+        let mut stops = |north_m: f64, height_m: f64| {
+            airspace.report_own_flying(at(0.0, 200.0, layer_m), true, -DVec3::Y * 5.0);
+            airspace.traffic.report_departure(other, at(0.0, north_m, height_m), Ending::Landing);
+            airspace.clearance().continue_return(now).is_some()
+        };
+        assert!(stops(186.0, layer_m + 9.0), "it descends through this layer");
+        assert!(stops(186.0, layer_m));
+        assert!(!stops(186.0, layer_m - 15.0), "it is below");
+        assert!(!stops(150.0, layer_m + 9.0), "it is far ahead");
+        assert!(!stops(198.0, layer_m + 9.0), "a stop leads below it: past it");
+        assert!(!stops(208.0, layer_m + 9.0), "it is behind");
+        // One that fell silent long ago is down.
+        airspace.report_own_flying(at(0.0, 200.0, layer_m), true, -DVec3::Y * 5.0);
+        airspace.traffic.report_departure(other, at(0.0, 186.0, layer_m + 9.0), Ending::Landing);
+        let later = Instant::from_secs(200);
+        for slot in [other, third] {
+            airspace.members.received(later, slot);
+        }
+        airspace.traffic.watch(later, airspace.config.silence);
+        assert_eq!(airspace.clearance().continue_return(later), None);
+    }
+
+    #[test]
+    fn muscop_20_the_lower_one_of_two_that_fly_home_above_each_other_lets_the_other_pass() {
+        let mut airspace = Airspace::of(1);
+        let own = airspace.assignment.slot();
+        let (slots, geometry) = ([0, 2].map(|i| airspace.slot(i)), airspace.assignment.geometry().clone());
+        let layer_mm = |airspace: &Airspace, slot: usize| airspace.assignment.return_height_mm(slot).unwrap();
+        let own_mm = layer_mm(&airspace, own);
+        let above = slots.into_iter().filter(|&slot| layer_mm(&airspace, slot) > own_mm);
+        let upper = above.min_by_key(|&slot| layer_mm(&airspace, slot)).unwrap();
+        let lower = slots.into_iter().find(|&slot| slot != upper).unwrap();
+        airspace.report_own(at(0.0, 0.0, 0.0), false);
+        airspace.members.leaves(lower);
+        airspace.traffic.report_departure(lower, at(50.0, 0.0, 0.0), Ending::Down);
+        airspace.members.leaves(upper);
+        airspace.traffic.report_home(upper, at(-50.0, 0.0, 0.0));
+        let now = Instant::from_secs(1);
+        let upper_m = f64::from(layer_mm(&airspace, upper)) / 1e3;
+        let mut is_below = |north_m: f64, south_m_s: f64, is_holding: bool| {
+            let own_m_s = if is_holding { 0.0 } else { 5.0 };
+            let here = at(0.0, 200.0, f64::from(own_mm) / 1e3);
+            airspace.report_own_flying(here, true, -DVec3::Y * own_m_s);
+            for (at_ms, off_m) in [(0, 0.5 * south_m_s), (500, 0.0)] {
+                let there = at(0.0, north_m + off_m, upper_m);
+                let at = now + Duration::from_millis(at_ms);
+                airspace.traffic.report(at, upper, there, &geometry);
+                airspace.traffic.report_departure(upper, there, Ending::Returning);
+            }
+            airspace.clearance().is_below_another(is_holding)
+        };
+        assert!(is_below(203.0, 5.0, false));
+        assert!(!is_below(203.0, 9.0, false), "it passes");
+        assert!(!is_below(203.0, 0.0, false), "it stands: this aircraft passes");
+        assert!(!is_below(210.0, 5.0, false), "it is aside");
+        assert!(is_below(195.0, 5.0, true), "it has not passed");
+        assert!(!is_below(185.0, 5.0, true));
+        assert!(!is_below(200.0, 0.0, true), "it waits itself: no two wait for each other");
     }
 }

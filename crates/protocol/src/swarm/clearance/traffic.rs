@@ -22,6 +22,18 @@ const STANDS_MM: i32 = 1_000;
 /// Positions reported this far apart give no speed, seconds.
 pub(crate) const STALE_S: f64 = 1.5;
 
+/// A member that holds has stopped after this, in seconds;
+const STOPS_WITHIN_S: f64 = 6.0;
+
+/// a slow one earlier: it brakes at least this hard, in m/s²,
+const HOLDS_BRAKING_M_S2: f64 = 1.25;
+
+/// a fast one, from this speed on, swings back when it has stopped, in m/s,
+const SWINGS_BACK_M_S: f64 = 5.0;
+
+/// and its speed is known from two reports after it left, in seconds.
+const REPORTED_WITHIN_S: f64 = 1.5;
+
 /// A member that reports its position for longer, and not that nothing steers it, is steered again.
 const STEERED_AFTER: Duration = Duration::from_millis(1_500);
 
@@ -45,8 +57,10 @@ pub(super) struct Track {
     pub(super) home: Option<Point>,
     /// It leaves the flight: from where, and how.
     pub(super) departure: Option<(Point, Ending)>,
-    /// When it reported that first.
-    pub(super) departed_at: Instant,
+    /// By then it has stopped if it left to hold: it brakes from its speed at that first report.
+    stops_at: Instant,
+    /// Its velocity when it first reported that, in m/s east and north.
+    left_m_s: [f32; 2],
     /// The last waypoint that it is known to have left for.
     pub(super) departed_for: Option<u16>,
     /// The last waypoint that it is known to have reached.
@@ -82,6 +96,14 @@ impl Track {
         self.adrift.filter(|adrift| self.reported_at <= adrift.received_at + STEERED_AFTER)
     }
 
+    /// Returns whether a member that left to hold may still brake. One that was slow and now moves
+    /// backwards does not: a fast one swings back.
+    pub(super) fn may_brake(&self, now: Instant) -> bool {
+        let left_m_s = DVec2::from_array(self.left_m_s.map(f64::from));
+        let moves_back = left_m_s.dot(self.velocity_m_s.truncate()) < 0.0;
+        now < self.stops_at && !(moves_back && left_m_s.length() < SWINGS_BACK_M_S)
+    }
+
     /// How fast it may have been when it fell silent. The last position that it knew is reported for a while, and standing still
     /// takes as long.
     pub(super) fn moves_m_s(&self) -> DVec3 {
@@ -111,7 +133,8 @@ impl Traffic {
             holding_at: None,
             home: None,
             departure: None,
-            departed_at: now,
+            stops_at: now,
+            left_m_s: [0.0; 2],
             departed_for: None,
             reached: None,
             adrift: None,
@@ -200,7 +223,10 @@ impl Traffic {
     pub(crate) fn report_departure(&mut self, slot: usize, from: Point, how: Ending) {
         let track = &mut self.tracks[slot];
         if track.departure.is_none_or(|(_, before)| before != how) {
-            track.departed_at = track.reported_at;
+            let brakes_s = track.velocity_m_s.length() / HOLDS_BRAKING_M_S2;
+            let within_s = (REPORTED_WITHIN_S + brakes_s).min(STOPS_WITHIN_S);
+            track.stops_at = track.reported_at + Duration::from_millis((within_s * 1e3) as u64);
+            track.left_m_s = track.velocity_m_s.truncate().to_array().map(|m_s| m_s as f32);
         }
         track.departure = Some((from, how));
     }
