@@ -158,12 +158,13 @@ fn muscop_20_the_leader_does_not_land_on_one_that_stands_there() {
         rig.until("last leg", 60, |r| {
             r.craft.iter().all(|c| c.muscop.state_id() == StateId::MovingToWaypoint)
         });
-        // 2 m from where the leader will be; at 0.1 m a step it is long not down when the leader arrives.
+        // 2 m from where the leader will be, below its downwash: within that the leader would wait
+        // until it is down.
         let place = plan::moved(*rig.craft[leader].muscop.route().last().unwrap(), 2.0, 0.0);
         let (latitude_e7, longitude_e7) = (place.latitude_e7, place.longitude_e7);
         let there = rig.craft[other].frame.to_local(Position { latitude_e7, longitude_e7, altitude_mm: 0 });
         rig.feed(other, Input::Operator(Command::Land));
-        let height_m = if is_down { 0.0 } else { 12.0 };
+        let height_m = if is_down { 0.0 } else { 4.0 };
         rig.craft[other].at = DVec3::new(there.x, there.y, height_m);
         rig.craft[other].armed = !is_down;
         if !is_down {

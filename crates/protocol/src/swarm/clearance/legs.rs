@@ -7,6 +7,8 @@ use super::super::budget::HARD_BRAKING_M_S2;
 use super::super::ownship::BRAKING_M_S2;
 use super::super::path::Path;
 use super::super::slot_set::SlotSet;
+use super::drift::{WASH_ASIDE_M, WASH_M, has_landed};
+use super::traffic::Track;
 use super::{Clearance, PathStatus};
 
 /// Of the distance between landing positions: so far aircraft on their way there keep apart.
@@ -228,6 +230,27 @@ impl Clearance<'_> {
         !takes_off_before && !self.members.absent().contains(slot)
     }
 
+    /// Returns whether this aircraft, on its way to a target, is about to stop above a member that
+    /// lands: the downwash would be on that one until it is down.
+    fn stops_above(
+        &self,
+        now: Instant,
+        (track, at): (&Track, Point),
+        (here, target): (Point, Point),
+        is_holding: bool,
+    ) -> bool {
+        let height_mm = track.position.unwrap_or(at).height_mm;
+        let above_m = f64::from(here.height_mm.saturating_sub(height_mm)) / 1e3;
+        let [off_m, target_off_m] = [here, target].map(|point| self.over_ground_m(point, at));
+        let stops_m = self.ownship.stopping_distance_m(false) + self.clear_m();
+        // An aircraft that is above it already flies on.
+        !has_landed(now, track, at)
+            && (0.0..WASH_M).contains(&above_m)
+            && target_off_m < WASH_ASIDE_M
+            && off_m >= WASH_ASIDE_M
+            && (is_holding || off_m < stops_m)
+    }
+
     /// Whether a member was last known so near ahead, on our way to `target`, that this aircraft stops now to come to
     /// stand clear of it. One that flies on ahead reports that, and its position moves with it.
     pub(crate) fn closes_up(
@@ -270,6 +293,11 @@ impl Clearance<'_> {
                 None => (track.position, track.velocity_m_s),
             };
             let Some(position) = position else { return false };
+            if let Some((at, Ending::Landing)) = track.departure
+                && self.stops_above(now, (track, at), (here, target), is_holding)
+            {
+                return true;
+            }
             // One that flies home by itself and is near descends there next, whatever aircraft is below.
             if let (Some((from, Ending::Returning)), Some(home)) = (track.departure, track.home)
                 && self.nears_home(from, home)
@@ -317,6 +345,28 @@ impl Clearance<'_> {
 mod tests {
     use super::super::tests::{Airspace, at};
     use super::*;
+
+    #[test]
+    fn muscop_17_no_aircraft_stops_above_one_that_lands() {
+        let mut airspace = Airspace::of(0);
+        let (other, geometry) = (airspace.slot(1), airspace.assignment.geometry().clone());
+        airspace.members.leaves(other);
+        let now = Instant::from_secs(1);
+        airspace.report_own(at(0.0, 0.0, 20.0), true);
+        let mut holds = |north_m: f64, height_m: f64, later_s: u64| {
+            let (there, later) = (at(0.0, north_m, height_m), now + Duration::from_secs(later_s));
+            airspace.traffic.report(now, other, there, &geometry);
+            airspace.traffic.report_departure(other, there, Ending::Landing);
+            airspace.traffic.watch(later, airspace.config.silence);
+            airspace.clearance().closes_up(later, at(0.0, 13.0, 20.0), true, Approach::Waypoint)
+        };
+        assert!(holds(11.0, 8.0, 0), "it waits outside the downwash");
+        assert!(holds(11.0, 8.0, 10), "it still descends");
+        assert!(!holds(11.0, 8.0, 60), "it is down");
+        assert!(!holds(11.0, 4.0, 0), "below the downwash");
+        assert!(!holds(23.0, 8.0, 0), "aside");
+        assert!(!holds(5.0, 8.0, 0), "this aircraft is above it already");
+    }
 
     #[test]
     fn muscop_16_a_leg_is_clear_once_those_on_it_have_left() {
