@@ -177,6 +177,8 @@ struct Outlook {
     left: Option<Duration>,
     /// Until a quarter of the reserve is left.
     least: Option<Duration>,
+    /// Until the battery is empty.
+    empty: Option<Duration>,
     home: Home,
     down: Duration,
     /// Whether the present return has shown its speed.
@@ -187,9 +189,14 @@ impl Outlook {
     /// Whether the aircraft cannot come home with a quarter of its reserve, and is not above it yet. A prediction counts where
     /// no time is left to measure the return.
     fn is_short(&self) -> bool {
-        let is_far = !self.home.is_there && self.home.takes > self.down + STILL_FAR;
-        let counts = |least: Duration| self.is_measured || least <= self.down + MEASURES_WITHIN;
-        is_far && self.least.is_some_and(|least| least < self.home.takes && counts(least))
+        let (takes, down) = (self.home.takes, self.down);
+        let ends_within =
+            |left: Duration| left < takes && (self.is_measured || left <= down + MEASURES_WITHIN);
+        let is_short = takes > down + STILL_FAR && self.least.is_some_and(ends_within);
+        // Where the battery would be empty on the way, it lands here near its home, too: it does not
+        // fall, or not so far.
+        let falls = takes > down + SURE && self.empty.is_some_and(ends_within);
+        !self.home.is_there && (is_short || falls)
     }
 }
 
@@ -239,6 +246,7 @@ impl Agent {
         Outlook {
             left: self.gauge.time_left(now, reserve, &self.telemetry),
             least: self.gauge.time_left(now, &reserve.quarter(), &self.telemetry),
+            empty: self.gauge.time_left(now, &Reserve { reserve_percent: 0, ..*reserve }, &self.telemetry),
             home,
             down: reckoning.down(),
             is_measured: measured.is_some(),
@@ -579,6 +587,7 @@ mod tests {
         let outlook = |least_s, is_measured| Outlook {
             left: Some(s(least_s)),
             least: Some(s(least_s)),
+            empty: Some(s(least_s + 50)),
             home: Home { takes: s(1_333), is_there: false },
             down: s(40),
             is_measured,
@@ -587,5 +596,23 @@ mod tests {
         assert!(outlook(900, true).is_short());
         assert!(outlook(160, false).is_short(), "no time to measure it");
         assert!(!outlook(1_400, true).is_short());
+    }
+
+    #[test]
+    fn an_aircraft_near_its_home_lands_where_its_battery_would_be_empty_before_it_is_home() {
+        let s = Duration::from_secs;
+        let outlook = |takes_s, empty_s, is_there| Outlook {
+            left: Some(s(0)),
+            least: Some(s(10)),
+            empty: Some(s(empty_s)),
+            home: Home { takes: s(takes_s), is_there },
+            down: s(45),
+            is_measured: false,
+        };
+        assert!(outlook(59, 55, false).is_short());
+        assert!(!outlook(59, 62, false).is_short(), "it comes home");
+        assert!(outlook(59, 40, false).is_short(), "it falls here, too, but not so far");
+        assert!(!outlook(47, 40, false).is_short(), "it is as soon at home");
+        assert!(!outlook(59, 55, true).is_short(), "it is there");
     }
 }
