@@ -408,6 +408,21 @@ fn what_drills_in_the_field_found_and_was_mended() {
         (Kind::AnyTwoMission, 7_400_012),
         // All returned by the radio failsafe at one height.
         (Kind::OneTransmitter, 7_400_017),
+        // A pilot took it in ALT_HOLD, and the wind took it along to one that held (0.16 m, 3.94 m,
+        // 4.74 m, 1.44 m).
+        (Kind::PilotTakes, 7_600_008),
+        (Kind::PilotTakes, 7_700_046),
+        (Kind::PilotTakes, 7_700_049),
+        (Kind::PilotTakes, 7_800_052),
+        // One took off below another that drifted down without a position (1.99 m).
+        (Kind::AnyTwoMuscop, 7_500_014),
+        // One flew home through the column of another that landed from a higher layer (2.21 m).
+        (Kind::Reserve, 7_600_004),
+        // The battery was empty at its home, 0.7 m above the ground.
+        (Kind::Reserve, 7_700_097),
+        // One went on along its leg above another that landed, and stopped in its column.
+        (Kind::AbortOne, 7_700_111),
+        (Kind::PilotTakes, 7_700_001),
     ] {
         let outcome = drill(kind, seed, Conditions::field(seed)).unwrap();
         assert!(outcome.safety.is_empty(), "{}", story(&outcome));
