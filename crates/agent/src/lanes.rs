@@ -28,6 +28,8 @@ use crate::status::Check;
 const SESSIONS_MAX: usize = 4;
 /// Lanes of all consoles of a roster.
 const LANES_MAX: usize = SESSIONS_MAX * CONSOLES_MAX;
+/// Lanes that are kept over a restart: those that began last.
+const KNOWN_MAX: usize = 16;
 /// Greatest age of the first order of a session that is received by radio, and of an order after a
 /// minute of silence.
 ///
@@ -101,7 +103,7 @@ struct Lane {
 pub(crate) struct Lanes {
     all: Vec<Lane, LANES_MAX>,
     /// Sessions that an agent before this one knew and that this one has not received.
-    recalled: Vec<KnownSession, LANES_MAX>,
+    recalled: Vec<KnownSession, KNOWN_MAX>,
     doubled: Option<(VehicleId, Instant)>,
 }
 
@@ -197,7 +199,7 @@ impl Lanes {
     pub(crate) fn recall(&mut self, known: KnownSession) {
         let is_known = self.all.iter().any(|lane| lane.session == known.session());
         if !is_known && !self.recalled.iter().any(|other| other.session() == known.session()) {
-            // More than the lanes hold were never kept.
+            // No more were kept.
             let _ = self.recalled.push(known);
         }
     }
@@ -205,11 +207,11 @@ impl Lanes {
     /// Returns the sessions that the next agent must know: those received last, then those of an
     /// agent before this one.
     pub(crate) fn known(&self) -> impl Iterator<Item = KnownSession> + Clone {
-        let received = self.all.iter().map(|lane| {
+        let received = self.all.iter().rev().map(|lane| {
             let Session { console, number } = lane.session;
             KnownSession { console, number, newest: lane.broadcast.newest() }
         });
-        received.chain(self.recalled.iter().copied()).take(LANES_MAX)
+        received.chain(self.recalled.iter().copied()).take(KNOWN_MAX)
     }
 
     /// Judges the first order of a session that this agent receives.
