@@ -28,7 +28,7 @@ pub(crate) fn mode_order(mode: Mode) -> heapless::Vec<u8, FRAME_LEN_MAX> {
     frame
 }
 
-/// What a process takes when it gets a processor again.
+/// The input that waits for a process until it gets a processor again.
 #[derive(Default)]
 pub(crate) struct Backlog {
     vehicle: usize,
@@ -41,13 +41,13 @@ pub(crate) struct Backlog {
 /// The companions without a processor.
 #[derive(Default)]
 pub(crate) struct Stalls {
-    /// Those that never ended yet.
+    /// The faults that have not ended.
     active: Vec<Fault>,
     waiting: Vec<Backlog>,
 }
 
 impl Stalls {
-    /// Begins one; other faults starve no process.
+    /// Begins a stall; other faults starve no process.
     pub(crate) fn begin(&mut self, fault: Fault) {
         if matches!(fault, Fault::Starved { .. }) {
             self.active.push(fault);

@@ -130,7 +130,7 @@ struct Local {
     frame: Frame,
     /// Heights above home become altitudes.
     home_mm: i32,
-    /// The same in the frame, metres.
+    /// Height of home in the frame, metres.
     ground_m: f64,
     /// Whether the flight began at its origin, which is home then.
     is_at_home: bool,

@@ -22,16 +22,16 @@ const STANDS_MM: i32 = 1_000;
 /// Positions reported this far apart give no speed, seconds.
 pub(crate) const STALE_S: f64 = 1.5;
 
-/// A member that holds has stopped after this, in seconds;
+/// The longest time in which a member that holds stops, in seconds.
 const STOPS_WITHIN_S: f64 = 6.0;
 
-/// a slow one earlier: it brakes at least this hard, in m/s²,
+/// The least deceleration of a member that holds, in m/s²: a slow one stops sooner.
 const HOLDS_BRAKING_M_S2: f64 = 1.25;
 
-/// a fast one, from this speed on, swings back when it has stopped, in m/s,
+/// The speed, in m/s, from which on a member swings back when it has stopped.
 const SWINGS_BACK_M_S: f64 = 5.0;
 
-/// and its speed is known from two reports after it left, in seconds.
+/// The time in which two reports show the speed of a member after it left, in seconds.
 const REPORTED_WITHIN_S: f64 = 1.5;
 
 /// A member that reports its position for longer, and not that nothing steers it, is steered again.
@@ -57,7 +57,7 @@ pub(super) struct Track {
     pub(super) home: Option<Point>,
     /// It leaves the flight: from where, and how.
     pub(super) departure: Option<(Point, Ending)>,
-    /// By then it has stopped if it left to hold: it brakes from its speed at that first report.
+    /// The time by which it has stopped if it left to hold: it brakes from its speed at that first report.
     stops_at: Instant,
     /// Its velocity when it first reported that, in m/s east and north.
     left_m_s: [f32; 2],
